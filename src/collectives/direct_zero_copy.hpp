@@ -1,0 +1,142 @@
+// direct between windows: no staging. Peers touch user memory, so each waits until the owner of that memory has entered
+// the operation itself, and nobody leaves while peers may still read what it lent.
+//
+//   push    all_gather, all_to_all, broadcast, scatter: write into the receivers' windows, then [landed]
+//   pull    reduce_scatter, reduce, gather: read from the senders' windows, then [done], which the senders wait for
+//   both    all_reduce: each rank reduces its slice from all inputs and writes it into all outputs, then [landed], which
+//           proves to each that its input has been read and its output is complete
+//
+//   [announce]        release by enter<true>, acquire by await_entry: the buffers of that rank may be touched
+//   [landed], [done]  release: publish of {m, 1};  acquire: await_once
+#pragma once
+
+#include "collectives/direct_staged.hpp"
+
+namespace pkcomm {
+
+namespace detail {
+
+template <class X>
+PK_HD_POLICY void tell_once(X& x, std::uint64_t m, int peer) {
+  x.publish(x.view().arrive(peer, 0, x.cta(), x.view().rank), make_word(m, 1), peer);
+}
+template <class X>
+PK_HD_POLICY bool await_once(X& x, std::uint64_t m, int peer) {
+  return x.await(x.view().arrive(x.view().rank, 0, x.cta(), peer), make_word(m, 1), peer, "completion");
+}
+template <class X>
+PK_HD_POLICY bool await_all_entries(X& x, const Operation& op, std::uint64_t m) {
+  for (int step = 1; step < x.view().nranks; ++step) {
+    if (!await_entry(x, op, m, (x.view().rank + step) % x.view().nranks)) return false;
+  }
+  return true;
+}
+
+// Pieces in which a reduced slice is pushed on while it is still in the cache.
+inline constexpr std::uint64_t kPiece = 64 << 10;
+
+}  // namespace detail
+
+template <class Mover, class X>
+PK_HD_POLICY bool push_zero_copy(X& x, const Operation& op) {
+  const View& view = x.view();
+  const Pattern pattern{op};
+  const int me = view.rank, nranks = view.nranks;
+  const std::uint64_t m = enter<true>(x, op);
+  const Part column = column_of(op.block, x.cta(), x.ctas());
+  for (int step = 1; step < nranks; ++step) {
+    const int peer = (me + step) % nranks;
+    if (!pattern.moves(me, peer)) continue;
+    if (!await_entry(x, op, m, peer)) return false;
+    Mover::copy(x, view.at(peer, op.recv_offset + pattern.recv_at(me)) + column.begin,
+                pattern.source(peer) + column.begin, column.bytes);
+  }
+  Mover::drain(x);
+  for (int step = 1; step < nranks; ++step) {
+    const int peer = (me + step) % nranks;
+    if (pattern.moves(me, peer)) detail::tell_once(x, m, peer);
+  }
+  if (pattern.moves(me, me) && pattern.source(me) != pattern.target(me)) {
+    x.copy(pattern.target(me) + column.begin, pattern.source(me) + column.begin, column.bytes);
+  }
+  for (int step = 1; step < nranks; ++step) {
+    const int peer = (me + step) % nranks;
+    if (pattern.moves(peer, me) && !detail::await_once(x, m, peer)) return false;
+  }
+  return x.leave(m, op.collective == Collective::kAllGather || op.collective == Collective::kAllToAll);
+}
+
+template <class Mover, class X, class Reducer>
+PK_HD_POLICY bool pull_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
+  const View& view = x.view();
+  const Pattern pattern{op};
+  const int me = view.rank, nranks = view.nranks;
+  const std::uint64_t m = enter<true>(x, op);
+  if (Reducer::kReduces && op.kind == numerics::ReduceKind::kPreMulSum &&
+      !(licence(x, m) && exchange_scalars(x, op, m))) {
+    return false;
+  }
+  const Part column = column_of(op.block, x.cta(), x.ctas());
+  if (pattern.moves(me == 0 ? nranks - 1 : 0, me) || nranks == 1) {
+    const auto source_at = [&](int source) -> const std::byte* {
+      return (source == me ? op.send : view.at(source, op.send_offset)) + pattern.send_at(me) + column.begin;
+    };
+    if constexpr (Reducer::kReduces) {
+      if (!detail::await_all_entries(x, op, m)) return false;
+      reducer.reduce(x, column.bytes, nranks, source_at, op.recv + column.begin, Scalars{view, op, m});
+    } else {
+      if (pattern.source(me) != pattern.target(me)) {
+        x.copy(pattern.target(me) + column.begin, source_at(me), column.bytes);
+      }
+      for (int step = 1; step < nranks; ++step) {
+        const int source = (me + step) % nranks;
+        if (!await_entry(x, op, m, source)) return false;
+        Mover::copy(x, pattern.target(source) + column.begin, source_at(source), column.bytes);
+      }
+      Mover::drain(x);
+    }
+  }
+  for (int step = 1; step < nranks; ++step) {
+    const int source = (me + step) % nranks;
+    if (pattern.moves(source, me)) detail::tell_once(x, m, source);
+  }
+  for (int step = 1; step < nranks; ++step) {
+    const int reader = (me + step) % nranks;
+    if (pattern.moves(me, reader) && !detail::await_once(x, m, reader)) return false;
+  }
+  return x.leave(m, op.collective == Collective::kReduceScatter);
+}
+
+template <class Mover, class X, class Reducer>
+PK_HD_POLICY bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
+  const View& view = x.view();
+  const int me = view.rank, nranks = view.nranks;
+  const std::uint64_t m = enter<true>(x, op);
+  if (op.kind == numerics::ReduceKind::kPreMulSum && !(licence(x, m) && exchange_scalars(x, op, m))) return false;
+  if (!detail::await_all_entries(x, op, m)) return false;
+  const Part slice = slice_of(op.block, me, nranks);
+  const Part column = column_of(slice.bytes, x.cta(), x.ctas());
+  for (std::uint64_t done = 0; done < column.bytes; done += detail::kPiece) {
+    const Part piece = clip(done, detail::kPiece, column.bytes);
+    const std::uint64_t at = slice.begin + column.begin + piece.begin;
+    reducer.reduce(
+        x, piece.bytes, nranks,
+        [&](int source) -> const std::byte* {
+          return (source == me ? op.send : view.at(source, op.send_offset)) + at;
+        },
+        op.recv + at, Scalars{view, op, m});
+    x.barrier();
+    for (int step = 1; step < nranks; ++step) {
+      const int peer = (me + step) % nranks;
+      Mover::copy(x, view.at(peer, op.recv_offset) + at, op.recv + at, piece.bytes);
+    }
+  }
+  Mover::drain(x);
+  for (int step = 1; step < nranks; ++step) detail::tell_once(x, m, (me + step) % nranks);
+  for (int step = 1; step < nranks; ++step) {
+    if (!detail::await_once(x, m, (me + step) % nranks)) return false;
+  }
+  return x.leave(m, true);
+}
+
+}  // namespace pkcomm

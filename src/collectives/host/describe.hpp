@@ -1,0 +1,13 @@
+// A call in words, for messages about calls that do not match.
+#pragma once
+
+#include <string>
+
+#include "protocol/layout.hpp"
+
+namespace pkcomm::host {
+
+/// "all_reduce float 1000 sum", "broadcast half 12 root 1".
+std::string describe_call(const CallRecord& call);
+
+}  // namespace pkcomm::host

@@ -1,0 +1,130 @@
+// One collective call as the schedules see it, and who moves which block to whom. Trivially copyable: given by value to
+// kernels and kept by value in a stream's queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/host_device.hpp"
+#include "collectives/algorithm.hpp"
+#include "numerics/dispatch_type.hpp"
+
+namespace pkcomm {
+
+struct Operation {
+  Collective collective = Collective::kBarrier;
+  pkcommDataType_t dtype = pkcommUint8;
+  numerics::ReduceKind kind = numerics::ReduceKind::kSum;
+  int root = 0;
+  const std::byte* send = nullptr;
+  std::byte* recv = nullptr;
+  std::uint64_t count = 0;          // as the caller gave it; for messages
+  std::uint64_t block = 0;          // bytes that one rank gives one other; the whole buffer where there are no blocks
+  std::uint64_t block_stride = 0;   // bytes from one block to the next
+  std::uint64_t chunk = 0;          // bytes of one round in staging, a multiple of 64
+  std::uint64_t send_offset = 0;    // zero-copy: the buffers within every rank's part
+  std::uint64_t recv_offset = 0;
+  bool zero_copy = false;
+  std::uint64_t fingerprint = 0;    // 16 bits over everything in which ranks must agree
+  std::uint64_t scalar = 0;         // pre-multiplier, accumulator bits
+};
+
+/// Which blocks go from whom to whom, and where they lie at either end.
+struct Pattern {
+  const Operation& op;
+
+  PK_HD bool moves(int from, int to) const {
+    switch (op.collective) {
+      case Collective::kBroadcast:
+      case Collective::kScatter: return from == op.root;
+      case Collective::kGather:
+      case Collective::kReduce: return to == op.root;
+      default: return true;
+    }
+  }
+  /// Offset in the sender's buffer of the block for rank `to`.
+  PK_HD std::uint64_t send_at(int to) const {
+    const bool blocks = op.collective == Collective::kAllToAll || op.collective == Collective::kScatter ||
+                        op.collective == Collective::kReduceScatter;
+    return blocks ? static_cast<std::uint64_t>(to) * op.block_stride : 0;
+  }
+  /// Offset in the receiver's buffer of the block from rank `from`.
+  PK_HD std::uint64_t recv_at(int from) const {
+    const bool blocks = op.collective == Collective::kAllGather || op.collective == Collective::kAllToAll ||
+                        op.collective == Collective::kGather;
+    return blocks ? static_cast<std::uint64_t>(from) * op.block_stride : 0;
+  }
+  PK_HD const std::byte* source(int to) const { return op.send + send_at(to); }
+  PK_HD std::byte* target(int from) const { return op.recv + recv_at(from); }
+};
+
+/// A part of a block.
+struct Part {
+  std::uint64_t begin = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// What CTA `cta` of `ctas` does of `bytes` bytes: contiguous, a multiple of 64 bytes but for the last, perhaps empty.
+PK_HD inline Part column_of(std::uint64_t bytes, int cta, int ctas) {
+  const std::uint64_t each = ((bytes + std::uint64_t(ctas) - 1) / std::uint64_t(ctas) + 63) / 64 * 64;
+  const std::uint64_t begin = each * std::uint64_t(cta) < bytes ? each * std::uint64_t(cta) : bytes;
+  return {begin, begin + each < bytes ? each : bytes - begin};
+}
+
+/// The slice of a buffer of `bytes` bytes that rank `owner` reduces in two-phase algorithms; perhaps empty.
+PK_HD inline Part slice_of(std::uint64_t bytes, int owner, int nranks) { return column_of(bytes, owner, nranks); }
+
+/// The part of `inner`, given within an outer part's full size, that the outer part really has.
+PK_HD inline Part clip(std::uint64_t begin, std::uint64_t bytes, std::uint64_t available) {
+  if (begin >= available) return {begin, 0};
+  return {begin, begin + bytes < available ? bytes : available - begin};
+}
+
+namespace detail {
+
+// Whether a word can be taken in one access. A GPU has accesses of aligned units alone, and told nothing takes bytes.
+PK_HD inline bool in_one_access([[maybe_unused]] const std::byte* at) {
+#ifdef __CUDA_ARCH__
+  return reinterpret_cast<std::uintptr_t>(at) % 8 == 0;
+#else
+  return true;
+#endif
+}
+#ifdef __CUDA_ARCH__
+inline constexpr int kWordAlignment = 8;
+#else
+inline constexpr int kWordAlignment = 1;
+#endif
+
+// Out of line: off the fast path, where a GPU's instruction cache is too small for it.
+PK_HD __attribute__((noinline)) inline std::uint64_t load_bytes(const std::byte* from, int bytes) {
+  std::uint64_t word = 0;
+  for (int i = 0; i < bytes; ++i) word |= std::uint64_t(static_cast<unsigned char>(from[i])) << (8 * i);
+  return word;
+}
+PK_HD __attribute__((noinline)) inline void store_bytes(std::byte* to, int bytes, std::uint64_t word) {
+  for (int i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
+}
+
+}  // namespace detail
+
+/// The 8 bytes of packet `index` of a block, at any alignment; short at the end of the block, the rest zero.
+PK_HD inline std::uint64_t load_word(const std::byte* block, std::uint64_t index, std::uint64_t bytes) {
+  const std::byte* const from = block + index * 8;
+  const std::uint64_t left = bytes - index * 8;
+  if (left < 8 || !detail::in_one_access(from)) return detail::load_bytes(from, left < 8 ? static_cast<int>(left) : 8);
+  std::uint64_t word;
+  __builtin_memcpy(&word, __builtin_assume_aligned(from, detail::kWordAlignment), 8);
+  return word;
+}
+PK_HD inline void store_word(std::byte* block, std::uint64_t index, std::uint64_t bytes, std::uint64_t word) {
+  std::byte* const to = block + index * 8;
+  const std::uint64_t left = bytes - index * 8;
+  if (left < 8 || !detail::in_one_access(to)) {
+    detail::store_bytes(to, left < 8 ? static_cast<int>(left) : 8, word);
+  } else {
+    __builtin_memcpy(__builtin_assume_aligned(to, detail::kWordAlignment), &word, 8);
+  }
+}
+
+}  // namespace pkcomm

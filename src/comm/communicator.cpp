@@ -1,0 +1,199 @@
+// Life of a communicator: start, state, end.
+#include "comm/communicator.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.hpp"
+#include "platform/host/process_wide.hpp"
+#include "platform/platform.hpp"
+#include "topology/placement.hpp"
+#include "topology/topology.hpp"
+
+namespace pkcomm {
+namespace {
+
+// A wait spins this long where every rank can have a core: longer than a peer's reduction of one round, shorter than a
+// scheduler's slice. With more ranks than cores spinning only keeps the others from running.
+constexpr std::int64_t kSpinUs = 50;
+
+template <class Text, std::size_t kBytes>
+void copy_text(const Text& from, char (&to)[kBytes]) {
+  const std::size_t bytes = std::min(from.size(), kBytes - 1);
+  std::memcpy(to, from.data(), bytes);
+  to[bytes] = '\0';
+}
+
+}  // namespace
+
+Communicator::Communicator(int nranks, const pkcommUniqueId& id, int rank, Settings settings)
+    : nranks_(nranks), id_(id), rank_(rank), settings_(std::move(settings)) {}
+
+Communicator::~Communicator() {
+  if (starter_.joinable()) {
+    cancelled_.store(true);
+    starter_.join();
+  }
+  if (backend_) {
+    group_->remove(backend_.get());
+    backend_->leave();
+  }
+  if (membership_) membership_->leave(rank_);
+}
+
+Status Communicator::start() {
+  Status status = join();
+  {
+    const std::lock_guard lock(mutex_);
+    start_status_ = status;
+    if (!status.ok()) last_error_ = status.message();
+  }
+  state_.store(status.ok() ? State::kReady : State::kFailed, std::memory_order_release);
+  return status;
+}
+
+Status Communicator::start_in_background() {
+  starter_ = host::make_library_thread([this] { (void)start(); });
+  return {};
+}
+
+Status Communicator::join() {
+  const auto deadline = bootstrap::Deadline::after_ms(settings_.init_timeout_ms);
+  PK_ASSIGN(Platform* const platform, Platform::get());
+  layout_ = Layout::make(nranks_, settings_.staging_bytes);
+  dispatch::Capabilities capabilities;
+  capabilities.platform = PlatformKind::kHost;
+  capabilities.multicast_reason = "the host platform has no switch";
+  capabilities.ll_capacity_bytes = layout_.ll_capacity;
+  capabilities.slot_bytes = layout_.slot_bytes;
+  const Topology machine = topology::detect_host();
+  PK_ASSIGN(auto dispatcher, dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
+  dispatcher_.emplace(std::move(dispatcher));
+
+  Agreement agreement{PKCOMM_VERSION, static_cast<std::uint64_t>(nranks_), 0, settings_.staging_bytes,
+                      settings_.heap_limit, static_cast<std::uint64_t>(settings_.min_ctas),
+                      static_cast<std::uint64_t>(settings_.max_ctas), dispatcher_->agreement_hash()};
+  PK_ASSIGN(auto membership,
+            bootstrap::Membership::join(id_, nranks_, rank_, std::as_bytes(std::span(&agreement, 1)),
+                                        &describe_difference, deadline, &cancelled_));
+  {
+    const std::lock_guard lock(mutex_);
+    membership_ = std::move(membership);
+  }
+
+  const std::uint64_t page = platform->granularity();
+  const auto whole_pages = [page](std::uint64_t bytes) { return (bytes + page - 1) / page * page; };
+  const std::uint64_t control = whole_pages(layout_.bytes);
+  PK_ASSIGN(group_, LocalGroup::of(membership_, *platform, control + whole_pages(settings_.heap_limit)));
+  SymmetricMemory& memory = group_->memory();
+  PK_TRY(memory.grow(rank_, control, "start-up memory", deadline));
+
+  const View view{memory.base(), memory.stride(), rank_, nranks_, layout_};
+  // The part's pages come near the thread that starts this rank, which is the one that will use them as a rule.
+  log_if_failed(topology::bind_memory_near(view.at(rank_, 0), control, topology::numa_node_of_this_thread()));
+  for (int word = 0; word < 2; ++word) view.control(rank_)->magic[word] = membership_->nonce(word);
+
+  BackendOptions options{view, device(), settings_.timeout_ms, 0, {}, group_};
+  options.spin_us = settings_.spin_us.value_or(nranks_ <= machine.cores ? kSpinUs : 0);
+  for (const auto& info : membership_->ranks()) options.pids.push_back(info.pid);
+  auto backend = host::make_backend(std::move(options), settings_.host_seed);
+  group_->add(backend.get());
+  {
+    const std::lock_guard lock(mutex_);
+    backend_ = std::move(backend);
+  }
+
+  // Everybody has written its number; seeing all of them through the mappings proves that this is shared memory.
+  std::vector<std::byte> arrivals(static_cast<std::size_t>(nranks_));
+  const std::byte here{1};
+  PK_TRY(membership_->all_gather(rank_, "start-up", std::span(&here, 1), arrivals, deadline));
+  for (int peer = 0; peer < nranks_; ++peer) {
+    for (int word = 0; word < 2; ++word) {
+      if (view.control(peer)->magic[word] != membership_->nonce(word)) {
+        return Status(pkcommSystemError, "rank " + std::to_string(rank_) + " does not see the memory of rank " +
+                                             std::to_string(peer) + ": they do not share this machine's memory");
+      }
+    }
+  }
+  heap_ = std::make_unique<Heap>(*membership_, memory, rank_, control, settings_.heap_limit, page);
+  if (log_enabled(LogLevel::kInfo)) {
+    log(LogLevel::kInfo, "rank " + std::to_string(rank_) + " of " + std::to_string(nranks_) + " is ready, " +
+                             std::to_string(membership_->processes()) + " processes" +
+                             (settings_.name.empty() ? "" : ", communicator " + settings_.name));
+  }
+  return {};
+}
+
+Status Communicator::state() const {
+  switch (state_.load(std::memory_order_acquire)) {
+    case State::kStarting: return Status(pkcommInProgress, "the communicator is starting");
+    case State::kFailed: {
+      const std::lock_guard lock(mutex_);
+      return start_status_;
+    }
+    default: return backend_->failure();
+  }
+}
+
+Status Communicator::ready() const {
+  switch (state_.load(std::memory_order_acquire)) {
+    case State::kReady: return {};
+    case State::kStarting: return Status(pkcommInvalidUsage, "the communicator is still starting");
+    case State::kFinalized: return Status(pkcommInvalidUsage, "the communicator has been finalized");
+    case State::kFailed: break;
+  }
+  return state();
+}
+
+Status Communicator::finalize() {
+  if (starter_.joinable()) starter_.join();
+  if (state_.load(std::memory_order_acquire) == State::kReady) {
+    backend_->finish();
+    state_.store(State::kFinalized, std::memory_order_release);
+  }
+  return state();
+}
+
+void Communicator::abort() {
+  cancelled_.store(true);
+  std::shared_ptr<bootstrap::Membership> membership;
+  std::shared_ptr<Backend> backend;
+  {
+    const std::lock_guard lock(mutex_);
+    membership = membership_;
+    backend = backend_;
+  }
+  if (backend) backend->abort();
+  if (membership) membership->cancel();
+}
+
+void Communicator::remember_error(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  last_error_ = status.message();
+}
+
+std::string Communicator::last_error() const {
+  if (state_.load(std::memory_order_acquire) == State::kReady || state_.load() == State::kFinalized) {
+    if (const Status failure = backend_->failure(); !failure.ok()) return failure.message();
+  }
+  const std::lock_guard lock(mutex_);
+  return last_error_;
+}
+
+void Communicator::fill(pkcommCommProperties_t& properties) const {
+  pkcommCommProperties_t all{};
+  all.size = properties.size;
+  all.rank = rank_;
+  all.nranks = nranks_;
+  all.device = device();
+  if (membership_) all.local_ranks = static_cast<int>(membership_->local_ranks().size());
+  all.staging_bytes = settings_.staging_bytes;
+  if (heap_) all.heap_bytes = heap_->used();
+  all.heap_limit_bytes = settings_.heap_limit;
+  if (dispatcher_) copy_text(dispatcher_->capabilities().multicast_reason, all.multicast_reason);
+  copy_text(std::string("host"), all.platform);
+  copy_text(settings_.name, all.name);
+  std::memcpy(&properties, &all, std::min(properties.size, sizeof all));
+}
+
+}  // namespace pkcomm

@@ -1,0 +1,97 @@
+// How a wait on the device ends when what it waits for does not come: the host aborts, a peer gives up, a peer called
+// something else, or the deadline passes. Whoever gives up says so in the error record, once for a communicator, and
+// poisons every rank, itself included, so that later launches do nothing. All of it is off the fast path: called every
+// kSpinsPerLook failed looks, never inlined. It takes values and kernel parameters (`__grid_constant__`) alone, so that
+// the policy stays in registers.
+#pragma once
+
+#include <cstdint>
+
+#include "pkcomm/pkcomm.h"
+#include "platform/cuda/ptx.cuh"
+#include "protocol/layout.hpp"
+
+namespace pkcomm::cuda {
+
+/// Host-mapped; what the host turns into the communicator's asynchronous error. Zero before the first launch.
+struct ErrorRecord {
+  std::uint64_t complete;   // written last
+  std::uint64_t operation;  // that this rank was in
+  std::uint64_t wanted, seen;
+  std::int32_t result;      // pkcommResult_t
+  std::int32_t peer;        // that it waited for
+  char phase[32];
+};
+
+/// What a kernel needs of its rank's communicator beside the View. By value.
+struct DeviceLink {
+  std::uint32_t* ctas_left = nullptr;        // device memory: CTAs that have left the running operation; zero before it
+  const std::uint64_t* aborted = nullptr;    // not zero once the host has aborted; device or host-mapped memory
+  ErrorRecord* error = nullptr;
+  std::uint64_t* error_claimed = nullptr;    // device memory: who writes the record
+  std::uint64_t deadline_ns = 0;             // of one wait; 0: none
+};
+
+inline constexpr std::uint32_t kSpinsPerLook = 1024;  // looks at the word between two looks at everything else
+
+__device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
+  return static_cast<std::uint64_t>(result) << 32 | static_cast<std::uint32_t>(rank + 1);
+}
+
+__device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, pkcommResult_t result, int peer,
+                               const char* phase, std::uint64_t wanted, std::uint64_t seen) {
+  if (ptx::exchange_if_equal_release_gpu(link.error_claimed, 0, 1) != 0) return;
+  ErrorRecord& error = *link.error;
+  error.operation = operation_of(wanted);
+  error.wanted = wanted;
+  error.seen = seen;
+  error.result = result;
+  error.peer = peer;
+  int i = 0;
+#pragma unroll 1
+  for (; i + 1 < static_cast<int>(sizeof error.phase) && phase[i] != '\0'; ++i) error.phase[i] = phase[i];
+  error.phase[i] = '\0';
+  // Release half of [error]; acquired by the host before it reads the record. Publishes the fields above.
+  ptx::store_release_sys(&error.complete, 1);
+  for (int step = 0; step < view.nranks; ++step) {
+    const int rank = (view.rank + step) % view.nranks;
+    // Release half of [poison]: the record is complete for whoever sees the word. The first to give up is remembered.
+    ptx::exchange_if_equal_release_sys(&view.control(rank)->poison, 0, poison_word(result, view.rank));
+  }
+}
+
+/// Looks at everything but the word waited for. True: the wait is over, and everybody knows. `seen` is what the word was
+/// last; `started_ns` is this wait's first call, kept by the caller, 0 before. `tag`: the words of this wait are tags or
+/// progress words, whose step is a fingerprint.
+__device__ __noinline__ inline bool in_trouble(const View& view, const DeviceLink& link, int peer, const char* phase,
+                                               std::uint64_t wanted, std::uint64_t seen, bool tag,
+                                               std::uint64_t& started_ns) {
+  if (ptx::load_acquire_sys(link.aborted) != 0) {
+    give_up(view, link, pkcommAborted, peer, phase, wanted, seen);
+    return true;
+  }
+  // Acquire half of [poison]: the peer's own record is complete.
+  const std::uint64_t poison = ptx::load_acquire_sys(&view.control(view.rank)->poison);
+  if (poison != 0) {
+    const int rank = static_cast<int>(static_cast<std::uint32_t>(poison)) - 1;
+    give_up(view, link, static_cast<pkcommResult_t>(poison >> 32), rank, "peer gave up", wanted, seen);
+    return true;
+  }
+  // A peer that called something else may never write the word: its progress word tells as well.
+  const std::uint64_t entered = ptx::load_relaxed_sys(view.progress(view.rank, peer));
+  const bool differs = operation_of(seen) == operation_of(wanted) && seen != wanted;
+  const bool entered_differs = operation_of(entered) == operation_of(wanted) && entered != wanted;
+  if (tag && (differs || entered_differs)) {
+    give_up(view, link, pkcommMismatch, peer, phase, wanted, differs ? seen : entered);
+    return true;
+  }
+  const std::uint64_t now = ptx::nanoseconds();
+  if (started_ns == 0) started_ns = now;
+  if (link.deadline_ns != 0 && now - started_ns > link.deadline_ns) {
+    give_up(view, link, pkcommTimeout, peer, phase, wanted, seen);
+    return true;
+  }
+  return false;
+}
+
+}  // namespace pkcomm::cuda

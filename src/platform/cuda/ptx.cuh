@@ -1,0 +1,115 @@
+// The PTX that device code needs and C++ cannot say, one named function an instruction. Each cites the PTX ISA's section
+// by title; what an access orders is said where it is called. All of it exists from sm_90 on. Addresses are generic.
+#pragma once
+
+#include <cstdint>
+
+#include "protocol/layout.hpp"
+
+namespace pkcomm::cuda::ptx {
+
+// --- packets. "Memory Consistency Model: Scalar Data-types": a .b128 access is one access, so payload and tag are seen
+// together or not at all; "Vector Data-types" would promise that of each half alone.
+
+/// "Data Movement and Conversion Instructions: st"
+__device__ __forceinline__ void store_packet(Packet* packet, std::uint64_t data, std::uint64_t tag) {
+  asm volatile(
+      "{\n\t"
+      ".reg .b128 packet;\n\t"
+      "mov.b128 packet, {%1, %2};\n\t"
+      "st.relaxed.sys.b128 [%0], packet;\n\t"
+      "}" ::"l"(packet),
+      "l"(data), "l"(tag)
+      : "memory");
+}
+
+/// "Data Movement and Conversion Instructions: ld"
+__device__ __forceinline__ Packet load_packet(const Packet* packet) {
+  Packet seen;
+  asm volatile(
+      "{\n\t"
+      ".reg .b128 packet;\n\t"
+      "ld.relaxed.sys.b128 packet, [%2];\n\t"
+      "mov.b128 {%0, %1}, packet;\n\t"
+      "}"
+      : "=l"(seen.data), "=l"(seen.tag)
+      : "l"(packet)
+      : "memory");
+  return seen;
+}
+
+// --- words. "Data Movement and Conversion Instructions: ld", "... st"; "Memory Consistency Model: Release and Acquire
+// Patterns"
+
+__device__ __forceinline__ std::uint64_t load_acquire_sys(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.acquire.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ __forceinline__ std::uint64_t load_relaxed_sys(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  return value;
+}
+__device__ __forceinline__ void store_release_sys(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.release.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+__device__ __forceinline__ void store_relaxed_sys(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.relaxed.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+/// Two neighbouring words, each one access; 16-byte aligned.
+struct Pair {
+  std::uint64_t first, second;
+};
+__device__ __forceinline__ Pair load_pair_relaxed_gpu(const std::uint64_t* words) {
+  Pair pair;
+  asm volatile("ld.relaxed.gpu.v2.b64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(words) : "memory");
+  return pair;
+}
+__device__ __forceinline__ void store_relaxed_gpu(std::uint64_t* word, std::uint64_t value) {
+  asm volatile("st.relaxed.gpu.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+// --- read-modify-write. "Parallel Synchronization and Communication Instructions: atom"
+
+__device__ __forceinline__ std::uint32_t add_acq_rel_gpu(std::uint32_t* word, std::uint32_t value) {
+  std::uint32_t before;
+  asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(value) : "memory");
+  return before;
+}
+__device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint64_t* word, std::uint64_t expected,
+                                                                       std::uint64_t value) {
+  std::uint64_t before;
+  asm volatile("atom.cas.release.gpu.b64 %0, [%1], %2, %3;"
+               : "=l"(before)
+               : "l"(word), "l"(expected), "l"(value)
+               : "memory");
+  return before;
+}
+__device__ __forceinline__ std::uint64_t exchange_if_equal_release_sys(std::uint64_t* word, std::uint64_t expected,
+                                                                       std::uint64_t value) {
+  std::uint64_t before;
+  asm volatile("atom.cas.release.sys.b64 %0, [%1], %2, %3;"
+               : "=l"(before)
+               : "l"(word), "l"(expected), "l"(value)
+               : "memory");
+  return before;
+}
+
+// --- programmatic dependent launch. "Parallel Synchronization and Communication Instructions: griddepcontrol". Without
+// the launch attribute both do nothing.
+
+/// Until every kernel that this one depends on has finished and its memory operations are visible.
+__device__ __forceinline__ void wait_for_prerequisites() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+/// Lets the next kernel start once every CTA of this one has said so or is gone. Orders no memory.
+__device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+/// Nanoseconds; coarse. "Special Registers: %globaltimer"
+__device__ __forceinline__ std::uint64_t nanoseconds() {
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now)::"memory");
+  return now;
+}
+
+}  // namespace pkcomm::cuda::ptx

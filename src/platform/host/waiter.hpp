@@ -1,0 +1,76 @@
+// Every wait of one rank's running work, and how each of them ends: the word comes, the communicator is aborted, a peer
+// gives up, leaves, dies or calls something else, or the deadline passes. Whoever gives up says why, poisons every peer
+// and publishes nothing more. One thread at a time, but for abort() and report().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "platform/host/atomic_word.hpp"
+#include "protocol/layout.hpp"
+
+namespace pkcomm::host {
+
+struct WaiterOptions {
+  std::int64_t timeout_ms = 0;                          // 0: no deadline
+  std::int64_t spin_us = 0;                             // before yielding and sleeping
+  std::vector<std::int64_t> pids;                       // of each rank, for messages
+  std::string (*describe)(const CallRecord&) = nullptr;  // "all_reduce float 1000 sum"
+};
+
+class Waiter {
+ public:
+  Waiter(const View& view, WaiterOptions options) : view_(view), options_(std::move(options)) {}
+
+  const View& view() const noexcept { return view_; }
+  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+
+  /// True when `ready()` is; false when the wait was given up. `peer` is whom it waits for, -1: any.
+  template <class Ready>
+  bool wait(const Ready& ready, int peer, const char* phase) {
+    if (failed()) return false;
+    for (int i = 0; i < kFirstLooks; ++i) {
+      if (ready()) return true;
+    }
+    return wait_slowly([](const void* self) { return (*static_cast<const Ready*>(self))(); }, &ready, peer, phase);
+  }
+
+  /// Begins the operation described by `call`, whose number is call.operation (0: none of the numbered ones). False when
+  /// the communicator has failed already.
+  bool begin(const CallRecord& call);
+  /// Whether nothing went wrong meanwhile: a rank that slept through its peers' giving up has no valid result.
+  bool end();
+
+  /// False, and everybody is told, where a word of operation m is another call's.
+  bool agrees(const std::uint64_t* word, std::uint64_t expected, int peer);
+  void fail(pkcommResult_t code, std::string text);
+
+  /// From any thread: running and future waits end.
+  void abort();
+  /// The first failure; success if none. From any thread.
+  Status report() const;
+
+ private:
+  static constexpr int kFirstLooks = 256;  // some microseconds; no clock is read before
+
+  bool wait_slowly(bool (*ready)(const void*), const void* self, int peer, const char* phase);
+  bool in_trouble(bool (*ready)(const void*), const void* self, int peer);
+  bool calls_differ(int peer);
+  void fail_timeout(int peer, const char* phase, std::int64_t waited_ms);
+  std::string rank_name(int rank) const;
+  CallRecord call_of(int rank, std::uint64_t operation) const;
+
+  const View view_;
+  const WaiterOptions options_;
+  CallRecord call_{};
+  std::atomic<bool> failed_{false};
+  mutable std::mutex mutex_;
+  Status first_failure_;
+};
+
+}  // namespace pkcomm::host
