@@ -21,8 +21,9 @@ class Deadline {
   /// `remaining_ms` from now (0: already passed), for a limit that began earlier and perhaps in another process.
   static Deadline of_limit(std::int64_t limit_ms, std::int64_t remaining_ms) {
     if (limit_ms <= 0 || limit_ms > kLongestMs) return never();
-    return Deadline(Clock::now() + std::chrono::milliseconds(std::clamp<std::int64_t>(remaining_ms, 0, limit_ms)),
-                    limit_ms);
+    return Deadline(
+        Clock::now() + std::chrono::milliseconds(std::clamp<std::int64_t>(remaining_ms, 0, limit_ms)),
+        limit_ms);
   }
 
   bool is_never() const { return time_ == Clock::time_point::max(); }
@@ -32,7 +33,8 @@ class Deadline {
   std::int64_t limit_ms() const { return limit_ms_; }
   /// Milliseconds left, rounded up, 0 once passed; of no meaning for `never`.
   std::int64_t remaining_ms() const {
-    return std::max<std::int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(time_ - Clock::now()).count());
+    return std::max<std::int64_t>(0,
+                                  std::chrono::ceil<std::chrono::milliseconds>(time_ - Clock::now()).count());
   }
   /// For poll(2): rounded up, at most `cap_ms`, so that a caller may look at a flag in between; -1: no cap, and for
   /// `never` no end.

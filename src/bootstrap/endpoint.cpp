@@ -63,7 +63,8 @@ Result<UnixAddress> file_address(const std::string& path) {
   if (path.size() >= sizeof(result.address.sun_path)) {
     return Status(pkcommInvalidUsage, "PKCOMM_RUNTIME_DIR is too long: a socket's path has " +
                                           std::to_string(path.size()) + " bytes (" + path + "), at most " +
-                                          std::to_string(sizeof(result.address.sun_path) - 1) + " are allowed");
+                                          std::to_string(sizeof(result.address.sun_path) - 1) +
+                                          " are allowed");
   }
   std::memcpy(result.address.sun_path, path.data(), path.size());
   result.bytes = sizeof(sockaddr_un);
@@ -197,7 +198,8 @@ void remove_stale_files(const std::string& directory) {
   if (list == nullptr) return;
   while (const dirent* entry = ::readdir(list)) {
     const std::string_view name = entry->d_name;
-    if (!name.starts_with(kFilePrefix) || !name.ends_with(kFileSuffix) || name.size() > kMaxNameBytes) continue;
+    if (!name.starts_with(kFilePrefix) || !name.ends_with(kFileSuffix) || name.size() > kMaxNameBytes)
+      continue;
     if (connect_unix({true, std::string(name)}).error != ECONNREFUSED) continue;
     ::unlink((directory + "/" + std::string(name)).c_str());
   }
@@ -219,7 +221,8 @@ Connected connect_tcp(const sockaddr_storage& address, socklen_t address_bytes, 
   if (!fd) return {PrivateFd(), errno};
   const int one = 1;
   ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), address_bytes) == 0) return {std::move(fd), 0};
+  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), address_bytes) == 0)
+    return {std::move(fd), 0};
   if (errno != EINPROGRESS) return {PrivateFd(), errno};
   while (true) {
     pollfd polled = {fd.get(), POLLOUT, 0};

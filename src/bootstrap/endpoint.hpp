@@ -45,7 +45,7 @@ class Listener {
 
   PrivateFd fd_;
   UnixName name_;
-  std::string path_;  ///< to unlink; empty: none
+  std::string path_;              ///< to unlink; empty: none
   std::uint64_t generation_ = 0;  ///< a forked child leaves the file alone
 };
 

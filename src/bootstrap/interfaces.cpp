@@ -84,9 +84,9 @@ Result<std::optional<Interface>> choose_interface(const std::vector<Interface>& 
   }
   if (best != nullptr) return std::optional<Interface>(*best);
   if (rule.empty()) return std::optional<Interface>();
-  return Status(pkcommInvalidUsage, "PKCOMM_SOCKET_IFNAME=\"" + std::string(rule) +
-                                        "\" leaves no network interface; those up with an address: " +
-                                        names_found(interfaces));
+  return Status(pkcommInvalidUsage,
+                "PKCOMM_SOCKET_IFNAME=\"" + std::string(rule) +
+                    "\" leaves no network interface; those up with an address: " + names_found(interfaces));
 }
 
 std::string address_text(const sockaddr_storage& address) {

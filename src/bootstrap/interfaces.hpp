@@ -27,7 +27,8 @@ std::vector<Interface> list_interfaces();
 /// The address to listen on, or nothing where there is none. `rule` empty: the first interface that is neither loopback
 /// nor made by docker, else the first docker one, else loopback; of an interface IPv4 goes before IPv6, and IPv6 with
 /// a scope comes last. A rule that leaves none is pkcommInvalidUsage, with the names found. Pure.
-Result<std::optional<Interface>> choose_interface(const std::vector<Interface>& interfaces, std::string_view rule);
+Result<std::optional<Interface>> choose_interface(const std::vector<Interface>& interfaces,
+                                                  std::string_view rule);
 
 /// "10.0.0.2" or "fe80::1"; for messages.
 std::string address_text(const sockaddr_storage& address);

@@ -19,11 +19,13 @@ Status check(int nranks, int rank, std::size_t agreement_bytes) {
             "nranks is " + std::to_string(nranks) + ", allowed 1.." + std::to_string(kMaxRanks)};
   }
   if (rank < 0 || rank >= nranks) {
-    return {pkcommInvalidArgument, "rank is " + std::to_string(rank) + ", allowed 0.." + std::to_string(nranks - 1)};
+    return {pkcommInvalidArgument,
+            "rank is " + std::to_string(rank) + ", allowed 0.." + std::to_string(nranks - 1)};
   }
   if (agreement_bytes > kMaxAgreementBytes) {
-    return {pkcommInvalidArgument, "the agreement has " + std::to_string(agreement_bytes) + " bytes, at most " +
-                                       std::to_string(kMaxAgreementBytes) + " are allowed"};
+    return {pkcommInvalidArgument, "the agreement has " + std::to_string(agreement_bytes) +
+                                       " bytes, at most " + std::to_string(kMaxAgreementBytes) +
+                                       " are allowed"};
   }
   return {};
 }
@@ -84,8 +86,9 @@ Result<std::shared_ptr<Membership>> Membership::join(const pkcommUniqueId& uniqu
       [&] { return std::shared_ptr<Membership>(new Membership(std::move(table), process, id.nonce)); });
   const Status status = membership->start(rank, deadline, cancelled, [&](Meeting&) -> Status {
     Membership& self = *membership;
-    PK_ASSIGN(std::vector<PrivateFd> connections,
-              connect_mesh(self.table_, process, id.nonce, seat.listener(), deadline, cancelled, &self.cancelled_));
+    PK_ASSIGN(
+        std::vector<PrivateFd> connections,
+        connect_mesh(self.table_, process, id.nonce, seat.listener(), deadline, cancelled, &self.cancelled_));
     self.mesh_ = std::make_unique<Mesh>(self.table_, process, std::move(connections), &self.cancelled_);
     // Nobody goes on before all are connected.
     std::vector<Mesh::Message> nothing;

@@ -19,8 +19,8 @@ struct Membership::Meeting {
   std::map<int, std::vector<std::byte>> arrived;  // by rank, with what it gives
   bool running = false;                           // all have arrived
   bool done = false;
-  Status status;                // ranks that came for different things; in the end, how it went
-  std::vector<std::byte> all;   // all_gather: of all ranks
+  Status status;               // ranks that came for different things; in the end, how it went
+  std::vector<std::byte> all;  // all_gather: of all ranks
 };
 
 Membership::Membership(Table table, int process, const Nonce& nonce)
@@ -39,10 +39,12 @@ Membership::~Membership() {
 Status Membership::together(int rank, const char* what, Deadline deadline,
                             const std::function<Status(Mesh&)>& work) {
   std::shared_ptr<Meeting> meeting;
-  return meet(rank, what, deadline, {}, [&](Meeting&) { return work(*mesh_); }, nullptr, meeting);
+  return meet(
+      rank, what, deadline, {}, [&](Meeting&) { return work(*mesh_); }, nullptr, meeting);
 }
 
-Status Membership::start(int rank, Deadline deadline, const std::atomic<bool>* cancelled, const Work& connect) {
+Status Membership::start(int rank, Deadline deadline, const std::atomic<bool>* cancelled,
+                         const Work& connect) {
   std::shared_ptr<Meeting> meeting;
   return meet(rank, "start-up", deadline, {}, connect, cancelled, meeting);
 }
@@ -55,7 +57,8 @@ Status Membership::all_gather(int rank, const char* what, std::span<const std::b
                                      std::to_string(mine.size()) + " each"};
   }
   std::shared_ptr<Meeting> meeting;
-  PK_TRY(meet(rank, what, deadline, mine, [&](Meeting& m) { return gather(m, deadline); }, nullptr, meeting));
+  PK_TRY(meet(
+      rank, what, deadline, mine, [&](Meeting& m) { return gather(m, deadline); }, nullptr, meeting));
   std::copy(meeting->all.begin(), meeting->all.end(), all.begin());
   return {};
 }
@@ -71,14 +74,15 @@ Status Membership::meet(int rank, const char* what, Deadline deadline, std::span
   }
   meeting = current_;
   if (!meeting->arrived.emplace(rank, std::vector<std::byte>(mine.begin(), mine.end())).second) {
-    return {pkcommInvalidUsage, std::string(what) + ": rank " + std::to_string(rank) + " is in \"" + meeting->what +
-                                    "\" already, in another thread"};
+    return {pkcommInvalidUsage, std::string(what) + ": rank " + std::to_string(rank) + " is in \"" +
+                                    meeting->what + "\" already, in another thread"};
   }
   if (meeting->what != what && meeting->status.ok()) {
     const int first = meeting->arrived.begin()->first == rank ? std::next(meeting->arrived.begin())->first
                                                               : meeting->arrived.begin()->first;
-    meeting->status = Status(pkcommInvalidUsage, "rank " + std::to_string(first) + " is in \"" + meeting->what +
-                                                     "\", rank " + std::to_string(rank) + " in \"" + what + "\"");
+    meeting->status =
+        Status(pkcommInvalidUsage, "rank " + std::to_string(first) + " is in \"" + meeting->what +
+                                       "\", rank " + std::to_string(rank) + " in \"" + what + "\"");
   }
   if (meeting->arrived.size() < local_ranks_.size()) return wait(lock, *meeting, deadline, cancelled);
 
@@ -170,8 +174,8 @@ Status Membership::spread(const std::vector<Mesh::Message>& messages, Meeting& m
       std::uint32_t bytes = 0;
       if (rest.size() >= sizeof(bytes)) std::memcpy(&bytes, rest.data(), sizeof(bytes));
       if (rest.size() < sizeof(bytes) + bytes) {
-        return {pkcommInternalError, meeting.what + ": a message of " + name_of(static_cast<int>(p)) +
-                                         " that cannot be read"};
+        return {pkcommInternalError,
+                meeting.what + ": a message of " + name_of(static_cast<int>(p)) + " that cannot be read"};
       }
       given[static_cast<std::size_t>(rank)] = rest.subspan(sizeof(bytes), bytes);
       rest = rest.subspan(sizeof(bytes) + bytes);
@@ -205,10 +209,11 @@ void Membership::leave(int rank) {
   std::shared_ptr<Watch> watch;
   {
     const std::lock_guard lock(mutex_);
-    left_.insert(rank);
+    if (!left_.insert(rank).second) return;
     if (left_.size() < local_ranks_.size()) {
       // The others cannot meet any more without this one.
-      return fail({pkcommRemoteError, "rank " + std::to_string(rank) + " of this process has left the communicator"});
+      return fail(
+          {pkcommRemoteError, "rank " + std::to_string(rank) + " of this process has left the communicator"});
     }
     watch = std::move(watch_);
   }

@@ -41,8 +41,9 @@ class Membership {
   /// rank twice, the id has served), pkcommTimeout (the text lists who is missing), pkcommRemoteError (a rank left or
   /// died meanwhile), pkcommAborted, pkcommSystemError.
   static Result<std::shared_ptr<Membership>> join(const pkcommUniqueId& id, int nranks, int rank,
-                                                  std::span<const std::byte> agreement, const Describe& describe,
-                                                  Deadline deadline, const std::atomic<bool>* cancelled);
+                                                  std::span<const std::byte> agreement,
+                                                  const Describe& describe, Deadline deadline,
+                                                  const std::atomic<bool>* cancelled);
   ~Membership();
   Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
@@ -73,9 +74,10 @@ class Membership {
   /// call), with how it went. Called at most once, by one of the local ranks. It must not call leave().
   Status watch(std::function<void(int process, Departure how)> lost);
 
-  /// `rank` takes part in nothing more; not while it is inside a call. The last local rank's closes the connections,
-  /// after which `lost` neither runs nor will. Waits for a running `lost`, never for peers: so hold no lock that
-  /// `lost` takes. Peers see kLeft, or kAborted after cancel().
+  /// `rank` takes part in nothing more; not while it is inside a call; a second time does nothing. The last local
+  /// rank's closes the connections, after which `lost` neither runs nor will. Waits for a running `lost`, never for
+  /// peers: so hold no lock that `lost` takes. Peers see kLeft, kAborted after cancel(), kGaveUp after a failed
+  /// exchange.
   void leave(int rank);
 
   /// Local waiters in together and all_gather return pkcommAborted at once (inside an exchange within some 10 ms), as
@@ -89,8 +91,8 @@ class Membership {
   Membership(Table table, int process, const Nonce& nonce);
   /// Runs `connect` in the first meeting.
   Status start(int rank, Deadline deadline, const std::atomic<bool>* cancelled, const Work& connect);
-  Status meet(int rank, const char* what, Deadline deadline, std::span<const std::byte> mine, const Work& work,
-              const std::atomic<bool>* cancelled, std::shared_ptr<Meeting>& meeting);
+  Status meet(int rank, const char* what, Deadline deadline, std::span<const std::byte> mine,
+              const Work& work, const std::atomic<bool>* cancelled, std::shared_ptr<Meeting>& meeting);
   Status run(Meeting& meeting, Deadline deadline, const Work& work);
   Status wait(std::unique_lock<std::mutex>& lock, Meeting& meeting, Deadline deadline,
               const std::atomic<bool>* cancelled);
@@ -111,7 +113,7 @@ class Membership {
   std::shared_ptr<Meeting> current_;  // that ranks arrive at; null: none
   Status broken_;                     // what every later meeting returns
   std::set<int> left_;                // local ranks
-  std::unique_ptr<Mesh> mesh_;        // made in the first meeting, then used by the one rank that runs a meeting
+  std::unique_ptr<Mesh> mesh_;  // made in the first meeting, then used by the one rank that runs a meeting
   std::shared_ptr<Watch> watch_;
 };
 

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -55,18 +56,22 @@ UniqueFd detach(const msghdr& message) {
   return UniqueFd(fd);
 }
 
-/// The goodbye among the frames that a closed connection still holds, looked for without taking any.
-Departure goodbye_in(std::span<const char> unread) {
+Departure departure_in(const FrameHeader& goodbye) {
+  return static_cast<Departure>(std::min<std::uint32_t>(goodbye.detail, 3));
+}
+
+/// The goodbye among frames that were not read yet, whole ones from the start.
+std::optional<Departure> goodbye_in(std::span<const char> unread) {
   FrameHeader header;
   while (unread.size() >= sizeof(header)) {
     std::memcpy(&header, unread.data(), sizeof(header));
     if (header.magic != kFrameMagic) break;
-    if (header.kind == Kind::kGoodbye) return static_cast<Departure>(header.detail);
+    if (header.kind == Kind::kGoodbye) return departure_in(header);
     const std::size_t frame = sizeof(header) + header.bytes;
     if (frame > unread.size()) break;
     unread = unread.subspan(frame);
   }
-  return Departure::kDied;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -74,7 +79,8 @@ Departure goodbye_in(std::span<const char> unread) {
 /// One exchange in progress: what goes out, and how far each peer is.
 class Mesh::Round {
  public:
-  Round(Mesh& mesh, Kind kind, const char* what, std::span<const std::byte> mine, int fd, std::uint32_t detail)
+  Round(Mesh& mesh, Kind kind, const char* what, std::span<const std::byte> mine, int fd,
+        std::uint32_t detail)
       : mesh_(mesh), mine_(mine), fd_(fd), progress_(mesh.peers_.size()) {
     out_.kind = kind;
     out_.has_fd = fd >= 0 ? 1 : 0;
@@ -89,6 +95,9 @@ class Mesh::Round {
   Status receive_some(int process);
   bool sent(int process) const { return at(process).sent == sizeof(out_) + mine_.size(); }
   bool received(int process) const { return at(process).done; }
+  /// Whether what this peer sent is read up to the end of a frame.
+  bool between_frames(int process) const { return at(process).done || at(process).header_bytes == 0; }
+  Status lost(int process) const;
   Status verdict() const;
   void deliver(std::vector<Message>& all);
 
@@ -112,7 +121,6 @@ class Mesh::Round {
   }
   Status receive_header(int process, bool& more);
   Status judge_header(int process);
-  Status lost(int process) const;
 
   Mesh& mesh_;
   FrameHeader out_;
@@ -122,10 +130,9 @@ class Mesh::Round {
 };
 
 Status Mesh::Round::lost(int process) const {
-  const Departure how = mesh_.departure_of(process);
-  const char* fate = how == Departure::kDied   ? "died"
-                     : how == Departure::kLeft ? "left the communicator"
-                                               : "aborted the communicator";
+  static constexpr std::array kFates = {"died", "aborted the communicator", "left the communicator",
+                                        "gave up after an error"};
+  const char* fate = kFates[static_cast<std::size_t>(mesh_.departure_of(process))];
   return {pkcommRemoteError, std::string(what()) + ": " + mesh_.name_of(process) + " " + fate};
 }
 
@@ -157,8 +164,8 @@ Status Mesh::Round::send_some(int process) {
       progress.closed = true;  // what it sent before is read first: a goodbye may be the last of it
       break;
     } else if (errno != EINTR) {
-      return {pkcommSystemError, std::string(what()) + ": sending to " + mesh_.name_of(process) + ": " +
-                                     std::strerror(errno)};
+      return {pkcommSystemError,
+              std::string(what()) + ": sending to " + mesh_.name_of(process) + ": " + std::strerror(errno)};
     }
   }
   return {};
@@ -187,7 +194,8 @@ Status Mesh::Round::receive_header(int process, bool& more) {
   progress.header_bytes += static_cast<std::size_t>(bytes);
   if (progress.header_bytes < sizeof(FrameHeader)) return {};
   if (progress.in.magic == kFrameMagic && progress.in.kind == Kind::kGoodbye) {
-    peer.departure = static_cast<Departure>(progress.in.detail);
+    peer.departure = departure_in(progress.in);
+    progress.header_bytes = 0;
     lock.unlock();
     return lost(process);
   }
@@ -238,8 +246,8 @@ Status Mesh::Round::verdict() const {
   const int processes = mesh_.processes();
   for (int p = 1; p < processes; ++p) {
     if (std::strcmp(header_of(p).what, header_of(0).what) == 0) continue;
-    return {pkcommInvalidUsage, mesh_.name_of(0) + " is in \"" + header_of(0).what + "\", " + mesh_.name_of(p) +
-                                    " in \"" + header_of(p).what + "\""};
+    return {pkcommInvalidUsage, mesh_.name_of(0) + " is in \"" + header_of(0).what + "\", " +
+                                    mesh_.name_of(p) + " in \"" + header_of(p).what + "\""};
   }
   for (int p = 0; p < processes; ++p) {
     if (header_of(p).kind != Kind::kRefusal) continue;
@@ -268,7 +276,8 @@ Status Mesh::exchange(const char* what, std::span<const std::byte> mine, int fd,
                       Deadline deadline) {
   if (mine.size() > kMaxMessageBytes) {
     return {pkcommInvalidArgument, std::string(what) + ": a message of " + std::to_string(mine.size()) +
-                                       " bytes, at most " + std::to_string(kMaxMessageBytes) + " are allowed"};
+                                       " bytes, at most " + std::to_string(kMaxMessageBytes) +
+                                       " are allowed"};
   }
   Round round(*this, Kind::kData, what, mine, fd, 0);
   PK_TRY(run(round, deadline));
@@ -288,8 +297,21 @@ Status Mesh::refuse(const char* what, const Status& why, Deadline deadline) {
 Status Mesh::run(Round& round, Deadline deadline) {
   if (!broken_.ok()) return broken_;
   broken_ = transfer(round, deadline);
+  if (broken_.code() == pkcommRemoteError) look_for_the_cause(round);
   ++sequence_;
   return broken_;
+}
+
+/// Who notices a death first gives up and leaves, and its leaving may be seen before the death itself.
+void Mesh::look_for_the_cause(const Round& round) {
+  int cause = -1;
+  for (int p = 0; p < processes(); ++p) {
+    if (p == process_ || !round.between_frames(p)) continue;
+    pollfd polled = {descriptor_of(p), 0, 0};
+    if (!goodbye_of(p) && ::poll(&polled, 1, 0) != 1) continue;
+    if (cause < 0 || departure_of(p) < departure_of(cause)) cause = p;
+  }
+  if (cause >= 0) broken_ = round.lost(cause);
 }
 
 Status Mesh::transfer(Round& round, Deadline deadline) {
@@ -326,30 +348,33 @@ Status Mesh::late(const Round& round, const std::vector<int>& missing, Deadline 
                              std::to_string(deadline.limit_ms()) + " ms"};
 }
 
-Departure Mesh::departure_of(int process) {
+std::optional<Departure> Mesh::goodbye_of(int process) {
   Peer& peer = *peers_[static_cast<std::size_t>(process)];
   const std::lock_guard lock(peer.mutex);
   if (!peer.departure) {
     // A goodbye is short and follows at most a few small frames that this process has not read.
     std::array<char, 4096> unread;
-    const ssize_t bytes =
-        ::recv(peer.socket.get(), unread.data(), unread.size(), MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t bytes = ::recv(peer.socket.get(), unread.data(), unread.size(), MSG_PEEK | MSG_DONTWAIT);
     peer.departure = goodbye_in(std::span(unread).first(bytes > 0 ? static_cast<std::size_t>(bytes) : 0));
   }
-  return *peer.departure;
+  return peer.departure;
 }
 
+Departure Mesh::departure_of(int process) { return goodbye_of(process).value_or(Departure::kDied); }
+
 void Mesh::close(Departure why) {
+  if (why == Departure::kLeft && !broken_.ok()) why = Departure::kGaveUp;
   FrameHeader goodbye;
   goodbye.kind = Kind::kGoodbye;
   goodbye.sequence = sequence_;
   goodbye.detail = static_cast<std::uint32_t>(why);
+  // All are told before any connection closes, so that nobody sees a peer's reaction before the cause.
   for (const std::unique_ptr<Peer>& peer : peers_) {
-    if (!peer->socket) continue;
     // Best effort: in a full buffer, or behind half a frame, it would not be understood.
-    if (!peer->torn) (void)::send(peer->socket.get(), &goodbye, sizeof(goodbye), MSG_NOSIGNAL | MSG_DONTWAIT);
-    peer->socket.reset();
+    if (!peer->socket || peer->torn) continue;
+    (void)::send(peer->socket.get(), &goodbye, sizeof(goodbye), MSG_NOSIGNAL | MSG_DONTWAIT);
   }
+  for (const std::unique_ptr<Peer>& peer : peers_) peer->socket.reset();
 }
 
 }  // namespace pkcomm::bootstrap

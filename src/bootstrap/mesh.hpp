@@ -22,8 +22,13 @@
 
 namespace pkcomm::bootstrap {
 
-/// Why a connection closed. A process that ends without a word died, whatever the cause.
-enum class Departure : std::uint16_t { kDied = 0, kLeft = 1, kAborted = 2 };
+/// Why a connection closed, the most telling first: an earlier one is the cause of a later one seen beside it.
+enum class Departure : std::uint16_t {
+  kDied = 0,     ///< ended without a word, whatever the cause
+  kAborted = 1,  ///< left after cancel()
+  kLeft = 2,     ///< left, all being well as far as it knew
+  kGaveUp = 3,   ///< left after an exchange had failed
+};
 
 class Mesh {
  public:
@@ -55,7 +60,7 @@ class Mesh {
 
   /// What the closed connection of `process` left behind. Any thread.
   Departure departure_of(int process);
-  /// Tells the peers that this process goes on purpose, as far as that is possible without waiting, and closes.
+  /// Tells the peers that this process goes on purpose (kLeft becomes kGaveUp after an error), as far as that is possible without waiting, and closes.
   void close(Departure why);
   int descriptor_of(int process) const { return peers_[static_cast<std::size_t>(process)]->socket.get(); }
   /// "rank 2 (pid 4711)" or "ranks 2, 3 (pid 4711)".
@@ -65,12 +70,14 @@ class Mesh {
   struct Peer {
     PrivateFd socket;
     std::mutex mutex;  ///< a frame's header is read, and looked at by the monitor's thread, one at a time
-    std::optional<Departure> departure;
-    bool torn = false;  ///< a frame was sent in part: no other may follow
+    std::optional<Departure> departure;  ///< from a goodbye
+    bool torn = false;                   ///< a frame was sent in part: no other may follow
   };
   class Round;
 
   Status run(Round& round, Deadline deadline);
+  std::optional<Departure> goodbye_of(int process);
+  void look_for_the_cause(const Round& round);
   Status transfer(Round& round, Deadline deadline);
   Status late(const Round& round, const std::vector<int>& missing, Deadline deadline) const;
 

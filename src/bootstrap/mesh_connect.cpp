@@ -16,7 +16,7 @@
 namespace pkcomm::bootstrap {
 namespace {
 
-constexpr int kSliceMs = 10;                // how often the loop looks at `cancelled` and tries again to connect
+constexpr int kSliceMs = 10;  // how often the loop looks at `cancelled` and tries again to connect
 constexpr std::int64_t kGreetingMs = 10'000;  // sent right after connecting; allows for a starved machine
 
 /// Either end's first bytes.
@@ -69,7 +69,8 @@ class Connector {
     while (true) {
       for (int p = 0; p < process_; ++p) PK_TRY(advance(p));
       PK_TRY(accept_all());
-      for (auto it = silent_.begin(); it != silent_.end();) it = admit(*it) ? silent_.erase(it) : std::next(it);
+      for (auto it = silent_.begin(); it != silent_.end();)
+        it = admit(*it) ? silent_.erase(it) : std::next(it);
       if (missing_ == 0) return std::move(done_);
       if (is_raised(cancelled) || is_raised(also_cancelled)) {
         return Status(pkcommAborted, "start-up: the communicator was aborted");
@@ -113,14 +114,16 @@ class Connector {
     switch (answer.read()) {
       case Incoming::State::kWaiting:
         return {};
-      case Incoming::State::kClosed:  // dropped for want of room: once more. If the process is gone, that will tell
+      case Incoming::State::
+          kClosed:  // dropped for want of room: once more. If the process is gone, that will tell
         answer = {};
         return {};
       case Incoming::State::kWhole:
         break;
     }
     const Greeting greeting = answer.greeting();
-    if (!is_for_me(greeting) || greeting.from != process) return gone(process);  // its name has another owner now
+    if (!is_for_me(greeting) || greeting.from != process)
+      return gone(process);  // its name has another owner now
     done(process) = std::move(answer.fd);
     --missing_;
     return {};

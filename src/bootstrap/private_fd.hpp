@@ -11,8 +11,7 @@ namespace pkcomm::bootstrap {
 class PrivateFd {
  public:
   PrivateFd() noexcept = default;
-  PrivateFd(PrivateFd&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
+  PrivateFd(PrivateFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)), generation_(other.generation_) {}
   PrivateFd& operator=(PrivateFd&& other) noexcept {
     if (this != &other) {
       reset();

@@ -19,11 +19,13 @@
 namespace pkcomm::bootstrap {
 namespace {
 
-constexpr std::int64_t kHelloMs = 10'000;   // a rank sends it with the connection; this allows for a starved machine
-constexpr std::int64_t kLingerMs = 10'000;  // after a failure, for ranks that are yet to come: the skew of start-up
-constexpr std::int64_t kFlushMs = 2'000;    // after success, for a rank that does not read its answer
-constexpr std::int64_t kPauseMs = 20;       // between attempts to accept without free descriptors
-constexpr std::int64_t kSliceMs = 10;       // how often a local rank looks at `cancelled`
+constexpr std::int64_t kHelloMs =
+    10'000;  // a rank sends it with the connection; this allows for a starved machine
+constexpr std::int64_t kLingerMs =
+    10'000;  // after a failure, for ranks that are yet to come: the skew of start-up
+constexpr std::int64_t kFlushMs = 2'000;  // after success, for a rank that does not read its answer
+constexpr std::int64_t kPauseMs = 20;     // between attempts to accept without free descriptors
+constexpr std::int64_t kSliceMs = 10;     // how often a local rank looks at `cancelled`
 
 struct OpenList {
   std::mutex mutex;
@@ -140,9 +142,11 @@ bool Rendezvous::over(const Deadline& unused, Deadline& linger) {
   if (!roster_.ended()) return !roster_.anybody_came() && unused.passed();
   const bool success = roster_.served();
   if (linger.is_never()) linger = Deadline::after_ms(success ? kFlushMs : kLingerMs);
-  const bool flushed = std::all_of(connections_.begin(), connections_.end(), [](const Connection& connection) {
-    return connection.rank < 0 || connection.closed || (connection.told && connection.sent == connection.out.size());
-  });
+  const bool flushed =
+      std::all_of(connections_.begin(), connections_.end(), [](const Connection& connection) {
+        return connection.rank < 0 || connection.closed ||
+               (connection.told && connection.sent == connection.out.size());
+      });
   if (flushed && !answered_) {
     answered_ = true;
     changed_.notify_all();

@@ -152,11 +152,14 @@ class Client {
     if (end == End::kCancelled) return aborted();
     if (end != End::kDone) return std::nullopt;
     std::optional<Outcome> outcome = decode_outcome(payload);
-    if (!outcome) return Result<Outcome>(Status(pkcommInternalError, "start-up: an answer that cannot be read"));
+    if (!outcome)
+      return Result<Outcome>(Status(pkcommInternalError, "start-up: an answer that cannot be read"));
     return Result<Outcome>(std::move(*outcome));
   }
 
-  std::string listener() const { return "the process that made the id (pid " + std::to_string(id_.creator_pid) + ")"; }
+  std::string listener() const {
+    return "the process that made the id (pid " + std::to_string(id_.creator_pid) + ")";
+  }
   std::string rank_text() const {
     return "start-up: rank " + std::to_string(hello_.rank) + " of " + std::to_string(hello_.nranks);
   }
@@ -164,13 +167,13 @@ class Client {
   Status aborted() const { return {pkcommAborted, "start-up: the communicator was aborted"}; }
   Status died() const { return {pkcommRemoteError, rank_text() + " lost " + listener() + ": it died"}; }
   Status silent() const {
-    return {pkcommTimeout, rank_text() + " joined, but heard nothing more from " + listener() + " within " +
-                               limit_text()};
+    return {pkcommTimeout,
+            rank_text() + " joined, but heard nothing more from " + listener() + " within " + limit_text()};
   }
   Status unreachable() const {
     return {pkcommTimeout, rank_text() + " found no listener within " + limit_text() + ": " + listener() +
-                               ", rank 0's as a rule, is missing, or the id has served already (tried " + tried_ +
-                               ")"};
+                               ", rank 0's as a rule, is missing, or the id has served already (tried " +
+                               tried_ + ")"};
   }
 
   const IdContent& id_;

@@ -18,21 +18,23 @@ void Roster::add(const Hello& hello) {
   if (ended()) return;
   if (!is_new) {
     const Hello& first = place->second;
-    return fail(pkcommInvalidUsage, "start-up: rank " + std::to_string(hello.rank) + " joined twice: as pid " +
-                                        std::to_string(first.pid) + " (nranks " + std::to_string(first.nranks) +
-                                        ") and as pid " + std::to_string(hello.pid) + " (nranks " +
-                                        std::to_string(hello.nranks) + ")");
+    return fail(pkcommInvalidUsage,
+                "start-up: rank " + std::to_string(hello.rank) + " joined twice: as pid " +
+                    std::to_string(first.pid) + " (nranks " + std::to_string(first.nranks) + ") and as pid " +
+                    std::to_string(hello.pid) + " (nranks " + std::to_string(hello.nranks) + ")");
   }
   for (const auto& [rank, other] : hellos_) {
     if (other.nranks == hello.nranks) continue;
-    return fail(pkcommInvalidUsage, "start-up: " + who(other) + " has nranks " + std::to_string(other.nranks) +
-                                        ", " + who(hello) + " has nranks " + std::to_string(hello.nranks));
+    return fail(pkcommInvalidUsage, "start-up: " + who(other) + " has nranks " +
+                                        std::to_string(other.nranks) + ", " + who(hello) + " has nranks " +
+                                        std::to_string(hello.nranks));
   }
   for (const auto& [rank, other] : hellos_) {
     const auto one = other.agreement_span();
     const auto two = hello.agreement_span();
     if (std::equal(one.begin(), one.end(), two.begin(), two.end())) continue;
-    outcome_.emplace().disagreement = {{rank, hello.rank}, {{one.begin(), one.end()}, {two.begin(), two.end()}}};
+    outcome_.emplace().disagreement = {{rank, hello.rank},
+                                       {{one.begin(), one.end()}, {two.begin(), two.end()}}};
     return;
   }
   const Deadline deadline = Deadline::of_limit(hello.limit_ms, hello.remaining_ms);
@@ -49,7 +51,8 @@ void Roster::add_other_version(std::uint32_t version) {
 
 void Roster::lost(int rank) {
   if (ended()) return;
-  fail(pkcommRemoteError, "start-up: " + who(hellos_.at(rank)) + " died or gave up before all ranks had joined");
+  fail(pkcommRemoteError,
+       "start-up: " + who(hellos_.at(rank)) + " died or gave up before all ranks had joined");
 }
 
 void Roster::expire() {

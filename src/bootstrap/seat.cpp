@@ -14,30 +14,39 @@ namespace pkcomm::bootstrap {
 
 struct Seat::Shared {
   Listener listener;
-  std::set<int> ranks;
   int seats = 0;
   std::shared_ptr<Membership> membership;
 };
 
 namespace {
 
-// Ids remembered after their start-up, 64 KiB worth. An older one is refused by its listener, which is gone.
+// Ids remembered after their start-up. An older one is refused by its listener, which is gone.
 constexpr std::size_t kRemembered = 4096;
+
+/// What this process has done with an id.
+struct Use {
+  std::set<int> ranks;  // that took a seat
+  bool served = false;  // the membership exists, or did
+  std::shared_ptr<Seat::Shared> starting;
+};
 
 struct Ids {
   std::mutex mutex;
-  std::map<Nonce, std::shared_ptr<Seat::Shared>> starting;
-  std::set<Nonce> used;
-  std::deque<Nonce> used_in_order;
+  std::map<Nonce, Use> used;
+  std::deque<Nonce> in_order;
 };
 PerProcess<Ids> ids;
 
-void remember(Ids& all, const Nonce& nonce) {
-  all.used.insert(nonce);
-  all.used_in_order.push_back(nonce);
-  if (all.used_in_order.size() <= kRemembered) return;
-  all.used.erase(all.used_in_order.front());
-  all.used_in_order.pop_front();
+Use& use_of(Ids& all, const Nonce& nonce) {
+  const auto [found, is_new] = all.used.try_emplace(nonce);
+  if (is_new) {
+    all.in_order.push_back(nonce);
+    if (all.in_order.size() > kRemembered) {
+      all.used.erase(all.in_order.front());
+      all.in_order.pop_front();
+    }
+  }
+  return found->second;
 }
 
 }  // namespace
@@ -47,25 +56,22 @@ Seat::Seat(const Nonce& nonce, std::shared_ptr<Shared> shared) : nonce_(nonce), 
 Result<Seat> Seat::take(const Nonce& nonce, int rank) {
   Ids& all = ids.get();
   const std::lock_guard lock(all.mutex);
-  auto found = all.starting.find(nonce);
-  if (found == all.starting.end()) {
-    if (all.used.contains(nonce)) return Status(pkcommInvalidUsage, kServed);
-    PK_ASSIGN(Listener listener, Listener::unix_any());
-    auto shared = std::make_shared<Shared>();
-    shared->listener = std::move(listener);
-    found = all.starting.emplace(nonce, std::move(shared)).first;
-    remember(all, nonce);
-  }
-  const std::shared_ptr<Shared>& shared = found->second;
-  if (shared->ranks.contains(rank)) {
+  Use& use = use_of(all, nonce);
+  if (use.served) return Status(pkcommInvalidUsage, kServed);
+  // A rank that comes for the first time is let in after a failure too: the rendezvous tells it the reason.
+  if (use.ranks.contains(rank)) {
+    if (use.starting == nullptr) return Status(pkcommInvalidUsage, kServed);
     return Status(pkcommInvalidUsage, "start-up: rank " + std::to_string(rank) +
-                                          " has joined with this id already in this process");
+                                          " is joining with this id already in this process");
   }
-  // The ranks of this process are known by then, and this one is not among them.
-  if (shared->membership != nullptr) return Status(pkcommInvalidUsage, kServed);
-  shared->ranks.insert(rank);
-  ++shared->seats;
-  return Seat(nonce, shared);
+  if (use.starting == nullptr) {
+    PK_ASSIGN(Listener listener, Listener::unix_any());
+    use.starting = std::make_shared<Shared>();
+    use.starting->listener = std::move(listener);
+  }
+  use.ranks.insert(rank);
+  ++use.starting->seats;
+  return Seat(nonce, use.starting);
 }
 
 Seat::~Seat() {
@@ -74,15 +80,19 @@ Seat::~Seat() {
   std::shared_ptr<Shared> last;  // goes after the lock
   const std::lock_guard lock(all.mutex);
   if (--shared_->seats > 0) return;
-  all.starting.erase(nonce_);
+  if (const auto use = all.used.find(nonce_); use != all.used.end()) use->second.starting = nullptr;
   last = std::move(shared_);
 }
 
 const Listener& Seat::listener() const { return shared_->listener; }
 
 std::shared_ptr<Membership> Seat::membership(const std::function<std::shared_ptr<Membership>()>& make) {
-  const std::lock_guard lock(ids.get().mutex);
-  if (shared_->membership == nullptr) shared_->membership = make();
+  Ids& all = ids.get();
+  const std::lock_guard lock(all.mutex);
+  if (shared_->membership == nullptr) {
+    shared_->membership = make();
+    use_of(all, nonce_).served = true;
+  }
   return shared_->membership;
 }
 

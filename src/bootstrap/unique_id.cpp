@@ -75,7 +75,8 @@ Result<IdContent> parse_unique_id(const pkcommUniqueId& id) {
   IdContent content;
   std::memcpy(&content, id.internal, sizeof(content));
   if (content.magic != kIdMagic) {
-    return Status(pkcommInvalidArgument, "the unique id is none: it was not made by pkcommGetUniqueId, or not copied whole");
+    return Status(pkcommInvalidArgument,
+                  "the unique id is none: it was not made by pkcommGetUniqueId, or not copied whole");
   }
   if (content.version != kIdVersion) {
     return Status(pkcommInvalidArgument, "the unique id is of version " + std::to_string(content.version) +
@@ -83,7 +84,8 @@ Result<IdContent> parse_unique_id(const pkcommUniqueId& id) {
   }
   if (content.checksum != checksum(&content, offsetof(IdContent, checksum))) {
     return Status(pkcommInvalidArgument, "the unique id is damaged: all of its " +
-                                             std::to_string(sizeof(pkcommUniqueId)) + " bytes must be copied");
+                                             std::to_string(sizeof(pkcommUniqueId)) +
+                                             " bytes must be copied");
   }
   return content;
 }

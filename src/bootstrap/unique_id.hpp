@@ -13,12 +13,12 @@ namespace pkcomm::bootstrap {
 struct IdContent {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint16_t family;      ///< AF_INET, AF_INET6, or 0 where there is no TCP listener
-  std::uint16_t port;        ///< TCP port, host order
-  Nonce nonce;               ///< secret: known to the ranks alone
-  Nonce creator;             ///< process nonce of the process that listens
-  std::uint64_t name;        ///< of the Unix socket; not derived from the nonce, since names are public
-  std::int64_t creator_pid;  ///< as that process sees itself; for messages
+  std::uint16_t family;       ///< AF_INET, AF_INET6, or 0 where there is no TCP listener
+  std::uint16_t port;         ///< TCP port, host order
+  Nonce nonce;                ///< secret: known to the ranks alone
+  Nonce creator;              ///< process nonce of the process that listens
+  std::uint64_t name;         ///< of the Unix socket; not derived from the nonce, since names are public
+  std::int64_t creator_pid;   ///< as that process sees itself; for messages
   unsigned char address[16];  ///< IPv4 in the first 4 bytes, or IPv6
   std::uint32_t scope;        ///< interface index of a link-local IPv6 address
   std::uint32_t reserved;

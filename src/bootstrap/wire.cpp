@@ -26,8 +26,9 @@ bool begins_like(std::span<const std::byte> bytes, std::size_t offset, const T& 
 bool in_range(const Hello& hello) {
   return hello.bytes == sizeof(Hello) && hello.nranks >= 1 && hello.nranks <= kMaxRanks && hello.rank >= 0 &&
          hello.rank < hello.nranks && hello.name_is_file <= 1 && hello.name_bytes >= 1 &&
-         hello.name_bytes <= kMaxNameBytes && hello.agreement_bytes <= kMaxAgreementBytes && hello.zero == 0 &&
-         hello.limit_ms >= 0 && hello.remaining_ms >= 0 && hello.remaining_ms <= hello.limit_ms;
+         hello.name_bytes <= kMaxNameBytes && hello.agreement_bytes <= kMaxAgreementBytes &&
+         hello.zero == 0 && hello.limit_ms >= 0 && hello.remaining_ms >= 0 &&
+         hello.remaining_ms <= hello.limit_ms;
 }
 
 class Writer {

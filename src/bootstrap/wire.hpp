@@ -118,7 +118,8 @@ inline constexpr std::uint32_t kMaxReplyBytes = 1 << 20;
 
 /// Said of an id that is not open any more.
 inline constexpr const char* kServed =
-    "start-up: this id has already served, or was left unused for too long; an id is for one communicator, once";
+    "start-up: this id has already served, or was left unused for too long; an id is for one communicator, "
+    "once";
 
 /// "rank 3" or "ranks 0, 2-5"; at most a dozen parts, then "and 40 more".
 std::string rank_list(std::span<const int> ranks);

@@ -81,7 +81,7 @@ PK_HD_POLICY bool exchange_staged(X& x, const Operation& op, const Reducer& redu
   const Part column = column_of(op.block, x.cta(), x.ctas());
   const std::uint64_t last = rounds.count(column.bytes);
   const Scalars scalars{view, op, m};
-  const bool receives = pattern.moves(me == 0 ? nranks - 1 : 0, me) || nranks == 1;
+  const bool receives = pattern.receives(me);
   for (std::uint64_t round = 0; round < last; ++round) {
     const Part part = clip(column.begin + round * rounds.chunk, rounds.chunk, column.begin + column.bytes);
     const std::uint64_t offset = rounds.offset(x.cta(), round);

@@ -77,7 +77,7 @@ PK_HD_POLICY bool pull_zero_copy(X& x, const Operation& op, const Reducer& reduc
     return false;
   }
   const Part column = column_of(op.block, x.cta(), x.ctas());
-  if (pattern.moves(me == 0 ? nranks - 1 : 0, me) || nranks == 1) {
+  if (pattern.receives(me)) {
     const auto source_at = [&](int source) -> const std::byte* {
       return (source == me ? op.send : view.at(source, op.send_offset)) + pattern.send_at(me) + column.begin;
     };

@@ -26,10 +26,11 @@ struct WordReduction {
   PK_HD_POLICY
   template <class X, class PacketOf, class ScalarOf>
   PK_HD static std::uint64_t reduce(X& x, std::uint64_t own, std::uint64_t tag, const PacketOf& packet_of,
-                                           const ScalarOf& scalars) {
+                                    const ScalarOf& scalars) {
     const int me = x.view().rank, nranks = x.view().nranks;
     numerics::WordReducer<T, Op> reducer{};
-    collect(x, nranks, tag, packet_of, [&](int rank, std::uint64_t word) {
+    const auto from_all = [](int) { return true; };
+    collect(x, tag, from_all, packet_of, [&](int rank, std::uint64_t word) {
       if (rank == me) word = own;
       if (rank == 0) {
         reducer.init(word, scalars(0));
@@ -48,75 +49,79 @@ struct WordReduction {
   }
 };
 
+namespace detail {
+
 PK_HD_POLICY
-template <class Combine, class X>
-PK_HD bool one_shot_ll(X& x, const Operation& op) {
+template <class Combine, class Flow, class X>
+PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
   const View& view = x.view();
-  const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;
-  const Part column = column_of(op.block, x.cta(), x.ctas());
-  const std::uint64_t first = column.begin / 8;
-  const std::uint64_t packets = (column.bytes + 7) / 8;
-  const bool sends = Combine::kReduces || pattern.moves(me, rank_at(view, nranks - 1)) || pattern.moves(me, rank_at(view, 1 % nranks));
-  const bool same_for_all = pattern.send_at(1) == pattern.send_at(0);
+  const auto bytes = static_cast<std::uint32_t>(op.block);
+  const std::uint32_t packets = (bytes + 7) / 8;
+  const bool same_for_all = flow.send_at(1) == flow.send_at(0);
+  const bool sends = flow.sends(me);
 
   // Where all get the same, a thread's first word is on its way while the epoch is: nothing of it depends on m.
   const std::uint64_t m = x.epoch() + 1;
-  const std::uint64_t early = first_index(x);
+  const std::uint32_t early = share_begin(x, packets);
   std::uint64_t early_word = 0;
-  if (sends && same_for_all && early < packets) early_word = load_word(op.send, first + early, op.block);
-  announce<false>(x, op, m);
+  if (sends && same_for_all && early < packets) early_word = load_word(op.send, early, bytes);
   if (!licence(x, m)) return false;
+
+  const std::uint64_t tag = make_word(m, op.fingerprint);
+  if (sends) {
+    share(x, packets, [&](std::uint32_t at) {
+      const std::uint64_t same = !same_for_all ? 0 : at == early ? early_word : load_word(op.send, at, bytes);
+      distribute(
+          x, tag, [&](int peer) { return flow.moves(me, peer); },
+          [&](int peer) { return same_for_all ? same : load_word(flow.source(peer), at, bytes); },
+          [&](int peer) { return view.packets(peer, m, 0, me) + at; });
+    });
+    for (int peer = 0; peer < nranks; ++peer) {
+      if (peer != me && flow.moves(me, peer)) x.nudge(peer);
+    }
+  }
+  announce<false>(x, op, m);  // orders nothing here, so behind what is waited for
   if constexpr (Combine::kScaled) {
     if (!exchange_scalars(x, op, m)) return false;
   }
 
-  const std::uint64_t tag = make_word(m, op.fingerprint);
-  if (sends) {
-    x.each(packets, [&](std::uint64_t i) {
-      const std::uint64_t at = first + i;
-      const std::uint64_t same = !same_for_all ? 0 : i == early ? early_word : load_word(op.send, at, op.block);
-      distribute(
-          x, tag, [&](int peer) { return same_for_all ? same : load_word(pattern.source(peer), at, op.block); },
-          [&](int peer) { return pattern.moves(me, peer) ? view.packets(peer, m, 0, me) + at : nullptr; });
-    });
-    for (int peer = 0; peer < nranks; ++peer) {
-      if (peer != me && pattern.moves(me, peer)) x.nudge(peer);
-    }
-  }
-
+  const auto packet_of = [&](std::uint32_t at) {
+    return [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
+  };
   if constexpr (Combine::kReduces) {
-    if (pattern.moves(rank_at(view, nranks - 1), me)) {
-      x.each(packets, [&](std::uint64_t i) {
-        const std::uint64_t at = first + i;
-        const auto packet_of = [&](int source) -> const Packet* {
-          return source == me ? nullptr : view.packets(me, m, 0, source) + at;
-        };
-        store_word(op.recv, at, op.block,
-                   Combine::reduce(x, load_word(pattern.source(me), at, op.block), tag, packet_of, Scalars{view, op, m}));
+    if (flow.receives(me)) {
+      share(x, packets, [&](std::uint32_t at) {
+        const std::uint64_t own = load_word(flow.source(me), at, bytes);
+        store_word(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of(at), Scalars{view, op, m}));
       });
     }
   } else {
-    const bool copies_own = pattern.moves(me, me) && pattern.source(me) != pattern.target(me);
-    x.each(packets, [&](std::uint64_t i) {
-      const std::uint64_t at = first + i;
+    const bool copies_own = flow.moves(me, me) && flow.source(me) != flow.target(me);
+    share(x, packets, [&](std::uint32_t at) {
       collect(
-          x, nranks, tag,
-          [&](int source) -> const Packet* {
-            return source == me || !pattern.moves(source, me) ? nullptr : view.packets(me, m, 0, source) + at;
-          },
+          x, tag, [&](int source) { return flow.moves(source, me); }, packet_of(at),
           [&](int source, std::uint64_t word) {
             if (source == me) {
-              if (copies_own) store_word(pattern.target(me), at, op.block, load_word(pattern.source(me), at, op.block));
-            } else if (pattern.moves(source, me)) {
-              store_word(pattern.target(source), at, op.block, word);
+              if (copies_own) store_word(flow.target(me), at, bytes, load_word(flow.source(me), at, bytes));
+            } else if (flow.moves(source, me)) {
+              store_word(flow.target(source), at, bytes, word);
             }
           });
     });
   }
-  const bool heard = op.collective == Collective::kAllReduce || op.collective == Collective::kAllGather ||
-                     op.collective == Collective::kReduceScatter || op.collective == Collective::kAllToAll;
+  const bool heard = FullExchange::serves(op.collective) || op.collective == Collective::kReduceScatter ||
+                     op.collective == Collective::kAllToAll;
   return x.leave(m, heard);
+}
+
+}  // namespace detail
+
+PK_HD_POLICY
+template <class Combine, class X>
+PK_HD bool one_shot_ll(X& x, const Operation& op) {
+  if (FullExchange::serves(op.collective)) return detail::one_shot_ll<Combine>(x, op, FullExchange{op});
+  return detail::one_shot_ll<Combine>(x, op, Pattern{op});
 }
 
 /// A barrier is an announcement that is waited for, by release and acquire.

@@ -16,7 +16,7 @@
 // Within each(), a call concerns the one thread; outside, the whole block. On a GPU failed() is a thread's own until the
 // next barrier or await of the block; so a schedule leaves early only behind one, and after a failure nothing is sent.
 // A policy whose threads run at once has besides:
-//   x.first()                        the index that each() gives the calling thread first
+//   x.share(n, f)  x.share_begin()   as share() below, dealing items out to the threads of all CTAs in turn
 //   x.collect(...)                   as collect() below, waiting for all packets at once
 // A schedule returns false when a wait gave up: it then publishes nothing more.
 #pragma once
@@ -59,53 +59,65 @@ PK_HD std::uint64_t enter(X& x, const Operation& op) {
   return m;
 }
 
-/// The index that each() gives the calling thread first.
+/// Items of which every CTA does its part, as share() deals them out.
 PK_HD_POLICY
 template <class X>
-PK_HD std::uint64_t first_index(X& x) {
-  if constexpr (requires { x.first(); }) {
-    return x.first();
+PK_HD std::uint32_t share_begin(X& x, std::uint32_t n) {
+  if constexpr (requires { x.share_begin(); }) {
+    return x.share_begin();
   } else {
-    return 0;
+    return static_cast<std::uint32_t>(column_of(std::uint64_t{n} * 8, x.cta(), x.ctas()).begin / 8);
   }
 }
 
-/// Within each(): puts word_for(r) into the packet at packet_for(r) for every other rank r, but where that is null. The
-/// words are read together before the first is sent.
+/// f(i) for this CTA's part of the items i < n, as each() does; the same part on every rank. share_begin() is the first of
+/// the calling thread. Packets of 8 bytes are items; there are less than 2^32 of them.
 PK_HD_POLICY
-template <class X, class WordFor, class PacketFor>
-PK_HD void distribute(X& x, std::uint64_t tag, const WordFor& word_for, const PacketFor& packet_for) {
+template <class X, class F>
+PK_HD void share(X& x, std::uint32_t n, const F& f) {
+  if constexpr (requires { x.share(n, f); }) {
+    x.share(n, f);
+  } else {
+    const Part column = column_of(std::uint64_t{n} * 8, x.cta(), x.ctas());
+    x.each(column.bytes / 8, [&](std::uint64_t i) { f(static_cast<std::uint32_t>(column.begin / 8 + i)); });
+  }
+}
+
+/// Within each(): puts word_for(r) into the packet at packet_for(r) for every other rank r that goes_to(r). The words are
+/// read together before the first is sent.
+PK_HD_POLICY
+template <class X, class GoesTo, class WordFor, class PacketFor>
+PK_HD void distribute(X& x, std::uint64_t tag, const GoesTo& goes_to, const WordFor& word_for, const PacketFor& packet_for) {
   constexpr int kTogether = 8;
   const View& view = x.view();
   for (int begin = 1; begin < view.nranks; begin += kTogether) {
-    std::uint64_t words[kTogether];
-    Packet* packets[kTogether];
+    std::uint64_t words[kTogether] = {};
     PK_UNROLL
     for (int i = 0; i < kTogether; ++i) {
-      packets[i] = nullptr;
-      if (begin + i >= view.nranks) continue;
+      if (begin + i >= view.nranks) break;
       const int peer = rank_at(view, begin + i);
-      packets[i] = packet_for(peer);
-      if (packets[i] != nullptr) words[i] = word_for(peer);
+      if (goes_to(peer)) words[i] = word_for(peer);
     }
     PK_UNROLL
     for (int i = 0; i < kTogether; ++i) {
-      if (packets[i] != nullptr) x.put(packets[i], words[i], tag);
+      if (begin + i >= view.nranks) break;
+      const int peer = rank_at(view, begin + i);
+      if (goes_to(peer)) x.put(packet_for(peer), words[i], tag);
     }
   }
 }
 
-/// Within each(): calls sink(r, word) for r = 0, 1, ... nranks - 1, with the payload of the packet at `packet_of(r)`; with
-/// 0 where that is null.
+/// Within each(): calls sink(r, word) for r = 0, 1, ... nranks - 1, with the payload of the packet at packet_of(r) where
+/// another rank comes_from(r), else with 0.
 PK_HD_POLICY
-template <class X, class PacketOf, class Sink>
-PK_HD void collect(X& x, int nranks, std::uint64_t tag, const PacketOf& packet_of, const Sink& sink) {
-  if constexpr (requires { x.collect(nranks, tag, packet_of, sink); }) {
-    x.collect(nranks, tag, packet_of, sink);
+template <class X, class ComesFrom, class PacketOf, class Sink>
+PK_HD void collect(X& x, std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of, const Sink& sink) {
+  const int me = x.view().rank, nranks = x.view().nranks;
+  if constexpr (requires { x.collect(tag, comes_from, packet_of, sink); }) {
+    x.collect(tag, comes_from, packet_of, sink);
   } else {
     for (int rank = 0; rank < nranks; ++rank) {
-      const Packet* const packet = packet_of(rank);
-      sink(rank, packet == nullptr ? std::uint64_t{0} : x.poll(packet, tag, rank));
+      sink(rank, rank != me && comes_from(rank) ? x.poll(packet_of(rank), tag, rank) : 0);
     }
   }
 }

@@ -42,6 +42,13 @@ struct Pattern {
       default: return true;
     }
   }
+  /// Whether the rank has a block for anybody, or gets one from anybody.
+  PK_HD bool sends(int rank) const {
+    return (op.collective != Collective::kBroadcast && op.collective != Collective::kScatter) || rank == op.root;
+  }
+  PK_HD bool receives(int rank) const {
+    return (op.collective != Collective::kGather && op.collective != Collective::kReduce) || rank == op.root;
+  }
   /// Offset in the sender's buffer of the block for rank `to`.
   PK_HD std::uint64_t send_at(int to) const {
     const bool blocks = op.collective == Collective::kAllToAll || op.collective == Collective::kScatter ||
@@ -55,6 +62,23 @@ struct Pattern {
     return blocks ? static_cast<std::uint64_t>(from) * op.block_stride : 0;
   }
   PK_HD const std::byte* source(int to) const { return op.send + send_at(to); }
+  PK_HD std::byte* target(int from) const { return op.recv + recv_at(from); }
+};
+
+/// The pattern of all_reduce and all_gather, where every rank has one block for everybody: known when compiled, as these
+/// are the calls where instructions count.
+struct FullExchange {
+  const Operation& op;
+
+  PK_HD static bool serves(Collective collective) {
+    return collective == Collective::kAllReduce || collective == Collective::kAllGather;
+  }
+  PK_HD constexpr bool moves(int, int) const { return true; }
+  PK_HD constexpr bool sends(int) const { return true; }
+  PK_HD constexpr bool receives(int) const { return true; }
+  PK_HD constexpr std::uint64_t send_at(int) const { return 0; }
+  PK_HD std::uint64_t recv_at(int from) const { return static_cast<std::uint64_t>(from) * op.block_stride; }
+  PK_HD const std::byte* source(int) const { return op.send; }
   PK_HD std::byte* target(int from) const { return op.recv + recv_at(from); }
 };
 
@@ -108,18 +132,21 @@ PK_HD __attribute__((noinline)) inline void store_bytes(std::byte* to, int bytes
 
 }  // namespace detail
 
-/// The 8 bytes of packet `index` of a block, at any alignment; short at the end of the block, the rest zero.
-PK_HD inline std::uint64_t load_word(const std::byte* block, std::uint64_t index, std::uint64_t bytes) {
-  const std::byte* const from = block + index * 8;
-  const std::uint64_t left = bytes - index * 8;
+/// The 8 bytes of packet `index` of a block, at any alignment; short at the end of the block, the rest zero. Index: as wide
+/// as `bytes` needs, since a GPU computes with 32 bits.
+template <class Index>
+PK_HD inline std::uint64_t load_word(const std::byte* block, Index index, Index bytes) {
+  const std::byte* const from = block + static_cast<std::uint64_t>(index) * 8;
+  const Index left = bytes - index * 8;
   if (left < 8 || !detail::in_one_access(from)) return detail::load_bytes(from, left < 8 ? static_cast<int>(left) : 8);
   std::uint64_t word;
   __builtin_memcpy(&word, __builtin_assume_aligned(from, detail::kWordAlignment), 8);
   return word;
 }
-PK_HD inline void store_word(std::byte* block, std::uint64_t index, std::uint64_t bytes, std::uint64_t word) {
-  std::byte* const to = block + index * 8;
-  const std::uint64_t left = bytes - index * 8;
+template <class Index>
+PK_HD inline void store_word(std::byte* block, Index index, Index bytes, std::uint64_t word) {
+  std::byte* const to = block + static_cast<std::uint64_t>(index) * 8;
+  const Index left = bytes - index * 8;
   if (left < 8 || !detail::in_one_access(to)) {
     detail::store_bytes(to, left < 8 ? static_cast<int>(left) : 8, word);
   } else {

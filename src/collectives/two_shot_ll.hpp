@@ -15,24 +15,21 @@ namespace pkcomm {
 
 namespace detail {
 
-/// This CTA's packets in every owner's slice: the same column of each, cut where a slice is short.
-struct SliceColumns {
-  std::uint64_t slice;    // bytes of a whole slice
-  Part column;            // within it
-  std::uint64_t total;    // bytes of the buffer
+/// The slices of a buffer, one an owner; the last ones may be short or empty.
+struct Slices {
+  std::uint32_t slice;  // bytes of a whole one
+  std::uint32_t total;  // bytes of the buffer
 
-  PK_HD std::uint64_t first() const { return column.begin / 8; }
-  PK_HD std::uint64_t packets() const { return (column.bytes + 7) / 8; }
-  PK_HD std::uint64_t begin(int owner) const {
-    const std::uint64_t at = slice * static_cast<std::uint64_t>(owner);
+  PK_HD std::uint32_t packets() const { return (slice + 7) / 8; }
+  PK_HD std::uint32_t begin(int owner) const {
+    const std::uint32_t at = slice * static_cast<std::uint32_t>(owner);
     return at < total ? at : total;
   }
-  /// Of the slice, from its begin on.
-  PK_HD std::uint64_t bytes(int owner) const {
-    const std::uint64_t left = total - begin(owner);
+  PK_HD std::uint32_t bytes(int owner) const {
+    const std::uint32_t left = total - begin(owner);
     return left < slice ? left : slice;
   }
-  PK_HD bool has(int owner, std::uint64_t at) const { return at * 8 < bytes(owner); }
+  PK_HD bool has(int owner, std::uint32_t packet) const { return packet * 8 < bytes(owner); }
 };
 
 }  // namespace detail
@@ -42,9 +39,8 @@ template <class Combine, class X>
 PK_HD bool two_shot_ll(X& x, const Operation& op) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
-  const std::uint64_t slice = slice_of(op.block, 0, nranks).bytes;
-  const detail::SliceColumns columns{slice, column_of(slice, x.cta(), x.ctas()), op.block};
-  const std::uint64_t first = columns.first();
+  const detail::Slices slices{static_cast<std::uint32_t>(slice_of(op.block, 0, nranks).bytes),
+                              static_cast<std::uint32_t>(op.block)};
   const std::uint64_t m = enter<false>(x, op);
   const std::uint64_t tag = make_word(m, op.fingerprint);
   if (!licence(x, m)) return false;
@@ -52,42 +48,35 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
     if (!exchange_scalars(x, op, m)) return false;
   }
 
-  const auto input = [&](int owner, std::uint64_t at) {
-    return load_word(op.send + columns.begin(owner), at, columns.bytes(owner));
+  const auto input = [&](int owner, std::uint32_t at) {
+    return load_word(op.send + slices.begin(owner), at, slices.bytes(owner));
   };
   const bool feeds = Combine::kReduces || me == op.root;  // has input
   if (feeds) {
-    x.each(columns.packets(), [&](std::uint64_t i) {
-      const std::uint64_t at = first + i;
+    share(x, slices.packets(), [&](std::uint32_t at) {
       distribute(
-          x, tag, [&](int owner) { return input(owner, at); },
-          [&](int owner) { return columns.has(owner, at) ? view.packets(owner, m, 0, me) + at : nullptr; });
+          x, tag, [&](int owner) { return slices.has(owner, at); }, [&](int owner) { return input(owner, at); },
+          [&](int owner) { return view.packets(owner, m, 0, me) + at; });
     });
     for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
   }
 
   const bool everybody = op.collective != Collective::kReduce;  // receives results
   const bool receives = everybody || me == op.root;
-  x.each(columns.packets(), [&](std::uint64_t i) {
-    const std::uint64_t at = first + i;
-    if (!columns.has(me, at)) return;
+  share(x, slices.packets(), [&](std::uint32_t at) {
+    if (!slices.has(me, at)) return;
     std::uint64_t word;
     if constexpr (Combine::kReduces) {
-      const auto packet_of = [&](int source) -> const Packet* {
-        return source == me ? nullptr : view.packets(me, m, 0, source) + at;
-      };
+      const auto packet_of = [&](int source) { return view.packets(me, m, 0, source) + at; };
       word = Combine::reduce(x, input(me, at), tag, packet_of, Scalars{view, op, m});
     } else {
       word = me == op.root ? input(me, at) : x.poll(view.packets(me, m, 0, op.root) + at, tag, op.root);
     }
     if (x.failed()) return;
     distribute(
-        x, tag, [&](int) { return word; },
-        [&](int peer) {
-          const bool wants = Combine::kReduces ? everybody || peer == op.root : peer != op.root;
-          return wants ? view.packets(peer, m, 1, me) + at : nullptr;
-        });
-    if (receives) store_word(op.recv + columns.begin(me), at, columns.bytes(me), word);
+        x, tag, [&](int peer) { return Combine::kReduces ? everybody || peer == op.root : peer != op.root; },
+        [&](int) { return word; }, [&](int peer) { return view.packets(peer, m, 1, me) + at; });
+    if (receives) store_word(op.recv + slices.begin(me), at, slices.bytes(me), word);
   });
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
 
@@ -98,22 +87,19 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
       x.copy(op.recv + column.begin, op.send + column.begin, column.bytes);
     }
   } else if (receives) {
-    x.each(columns.packets(), [&](std::uint64_t i) {
-      const std::uint64_t at = first + i;
+    share(x, slices.packets(), [&](std::uint32_t at) {
       collect(
-          x, nranks, tag,
-          [&](int owner) -> const Packet* {
-            return owner != me && columns.has(owner, at) ? view.packets(me, m, 1, owner) + at : nullptr;
-          },
+          x, tag, [&](int owner) { return slices.has(owner, at); },
+          [&](int owner) { return view.packets(me, m, 1, owner) + at; },
           [&](int owner, std::uint64_t word) {
-            if (owner != me && columns.has(owner, at)) {
-              store_word(op.recv + columns.begin(owner), at, columns.bytes(owner), word);
+            if (owner != me && slices.has(owner, at)) {
+              store_word(op.recv + slices.begin(owner), at, slices.bytes(owner), word);
             }
           });
     });
   }
   // A rank whose slice is empty has heard from the owners alone.
-  const bool no_slice_is_empty = columns.bytes(nranks - 1) > 0;
+  const bool no_slice_is_empty = slices.bytes(nranks - 1) > 0;
   return x.leave(m, op.collective == Collective::kAllReduce && no_slice_is_empty);
 }
 

@@ -34,7 +34,8 @@ std::uint64_t fingerprint_of(const Operation& op, const dispatch::Plan& plan) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(op.collective), op.count);
   hash = mix(hash, static_cast<std::uint64_t>(op.dtype) << 32 | static_cast<std::uint64_t>(op.kind) << 16 |
                        static_cast<std::uint64_t>(op.root));
-  hash = mix(hash, static_cast<std::uint64_t>(plan.algorithm) << 32 | static_cast<std::uint64_t>(plan.ctas));
+  hash = mix(hash, static_cast<std::uint64_t>(plan.algorithm) << 32 | static_cast<std::uint64_t>(plan.ctas) << 1 |
+                       static_cast<std::uint64_t>(plan.zero_copy));
   hash = mix(mix(mix(hash, op.chunk), op.send_offset), op.recv_offset);
   return hash >> 48;
 }
@@ -114,15 +115,13 @@ Status Communicator::collective(const Call& call) {
   if (needs_recv && call.recv == nullptr) return Status(pkcommInvalidArgument, "recv is null with count " + std::to_string(call.count));
   if (needs_send && needs_recv) PK_TRY(check_overlap(call, send_bytes, recv_bytes, *bytes));
 
-  // Buffers that exist on every rank may be windows; those of a root alone are nobody else's business.
+  // All ranks must mean the same place where peers touch a buffer. The others are each rank's own business: all_gather's
+  // send, where it is in place, lies elsewhere on every rank.
   dispatch::Request request = request_for(call.collective, call.count, call.dtype, call.op);
+  const WindowNeeds needs = window_needs(call.collective);
   std::optional<std::uint64_t> send_offset, recv_offset;
-  if (!is_barrier && call.collective != Collective::kBroadcast && call.collective != Collective::kScatter) {
-    send_offset = heap_->offset_of(call.send, send_bytes);
-  }
-  if (!is_barrier && call.collective != Collective::kReduce && call.collective != Collective::kGather) {
-    recv_offset = heap_->offset_of(call.recv, recv_bytes);
-  }
+  if (needs.send) send_offset = heap_->offset_of(call.send, send_bytes);
+  if (needs.recv) recv_offset = heap_->offset_of(call.recv, recv_bytes);
   request.send_window = send_offset.has_value();
   request.recv_window = recv_offset.has_value();
   PK_ASSIGN(const dispatch::Plan plan, dispatcher_->plan(request));
@@ -139,7 +138,7 @@ Status Communicator::collective(const Call& call) {
   op.block = op.block_stride = *bytes;
   op.chunk = plan.chunk_bytes;
   op.zero_copy = plan.zero_copy;
-  // A declaration that differs between ranks must be found out, whether or not this plan makes use of it.
+  // Compared, whether or not this plan makes use of it: a fault should not wait for another size to show.
   op.send_offset = send_offset.value_or(0);
   op.recv_offset = recv_offset.value_or(0);
   if (premul != nullptr) op.scalar = premul->scalar;

@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/environment.hpp"
 #include "base/log.hpp"
-#include "platform/host/process_wide.hpp"
+#include "bootstrap/process.hpp"
 #include "platform/platform.hpp"
 #include "topology/placement.hpp"
 #include "topology/topology.hpp"
@@ -53,7 +54,7 @@ Status Communicator::start() {
 }
 
 Status Communicator::start_in_background() {
-  starter_ = host::make_library_thread([this] { (void)start(); });
+  PK_ASSIGN(starter_, bootstrap::start_thread("pkcomm-start", [this] { (void)start(); }));
   return {};
 }
 
@@ -64,8 +65,12 @@ Status Communicator::join() {
   dispatch::Capabilities capabilities;
   capabilities.platform = PlatformKind::kHost;
   capabilities.multicast_reason = "the host platform has no switch";
+  if (environment::get<environment::Var::kMulticast>() == environment::MulticastChoice::kRequire) {
+    return Status(pkcommUnsupported, "PKCOMM_MULTICAST=require: " + capabilities.multicast_reason);
+  }
   capabilities.ll_capacity_bytes = layout_.ll_capacity;
   capabilities.slot_bytes = layout_.slot_bytes;
+  capabilities.engine_bytes = layout_.engine_bytes;
   const Topology machine = topology::detect_host();
   PK_ASSIGN(auto dispatcher, dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
   dispatcher_.emplace(std::move(dispatcher));

@@ -47,6 +47,7 @@ Result<dispatch::Explanation> explain_machine(const pkcommExplainRequest_t& requ
       Layout::make(request.nranks, environment::get<environment::Var::kStaging>());
   capabilities.ll_capacity_bytes = layout.ll_capacity;
   capabilities.slot_bytes = layout.slot_bytes;
+  capabilities.engine_bytes = layout.engine_bytes;
   PK_ASSIGN(const auto dispatcher, dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
   dispatch::Request asked;
   asked.collective = static_cast<Collective>(request.collective);

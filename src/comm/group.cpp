@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "platform/host/process_wide.hpp"
+#include "bootstrap/process.hpp"
 
 namespace pkcomm {
 namespace {
@@ -75,7 +75,12 @@ Status Group::finish() {
     std::vector<Status> results(starts_.size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < starts_.size(); ++i) {
-      threads.push_back(host::make_library_thread([this, &results, i] { results[i] = starts_[i](); }));
+      auto thread = bootstrap::start_thread("pkcomm-start", [this, &results, i] { results[i] = starts_[i](); });
+      if (thread.ok()) {
+        threads.push_back(std::move(thread).value());
+      } else {
+        results[i] = thread.status();
+      }
     }
     for (std::thread& thread : threads) thread.join();
     for (const Status& status : results) PK_TRY(status);

@@ -19,7 +19,8 @@ namespace {
 std::string one_life(const pkcommUniqueId& id, int process, int processes, int each) {
   std::vector<int> ranks;
   for (int i = 0; i < each; ++i) ranks.push_back(process + i * processes);
-  for (const Status& status : as_threads(ranks, [&](int rank) { return whole_life(id, processes * each, rank); })) {
+  for (const Status& status :
+       as_threads(ranks, [&](int rank) { return whole_life(id, processes * each, rank); })) {
     if (!status.ok()) return text_of(status);
   }
   return "";
@@ -44,14 +45,16 @@ Status check_exchange(Mesh& mesh, std::size_t bytes, int round) {
   PK_TRY(mesh.exchange("test", mine, fd.get(), all, Deadline::after_ms(kPlentyMs)));
   for (int p = 0; p < mesh.processes(); ++p) {
     const Mesh::Message& message = all[static_cast<std::size_t>(p)];
-    const std::vector<std::byte> expected(bytes + static_cast<std::size_t>(p), static_cast<std::byte>(p + round));
+    const std::vector<std::byte> expected(bytes + static_cast<std::size_t>(p),
+                                          static_cast<std::byte>(p + round));
     if (message.bytes != expected) return {pkcommInternalError, "wrong bytes from " + mesh.name_of(p)};
     int value = -1;
     if (p == mesh.process()) continue;
     if (::pread(message.fd.get(), &value, sizeof(value), 0) != sizeof(value) || value != 100 * round + p) {
       return {pkcommInternalError, "wrong descriptor from " + mesh.name_of(p)};
     }
-    if ((::fcntl(message.fd.get(), F_GETFD) & FD_CLOEXEC) == 0) return {pkcommInternalError, "not close-on-exec"};
+    if ((::fcntl(message.fd.get(), F_GETFD) & FD_CLOEXEC) == 0)
+      return {pkcommInternalError, "not close-on-exec"};
   }
   return {};
 }
@@ -92,7 +95,9 @@ TEST_CASE("the process that makes the id need not be a rank", "[unit][bootstrap]
       return text;
     }
     await_word(shared.words[0], 2);
-    return comes_true([] { return threads_named("pkcomm-listen") == 0; }) ? "" : "the listener's thread is still there";
+    return comes_true([] { return threads_named("pkcomm-listen") == 0; })
+               ? ""
+               : "the listener's thread is still there";
   });
   CHECK(processes.finish_all() == "");
 }
@@ -118,7 +123,8 @@ TEST_CASE("messages and descriptors go from each process to each", "[unit][boots
   CHECK(processes.finish_all() == "");
 }
 
-TEST_CASE("processes in different meetings, or one that refuses, all get one error and go on", "[unit][bootstrap]") {
+TEST_CASE("processes in different meetings, or one that refuses, all get one error and go on",
+          "[unit][bootstrap]") {
   Processes processes;
   processes.start(3, [](int process, Processes::Shared& shared) -> std::string {
     auto joined = join_one(shared, process, 3);
@@ -132,7 +138,8 @@ TEST_CASE("processes in different meetings, or one that refuses, all get one err
     if (status.code() != pkcommInvalidUsage) return "different meetings: " + text_of(status);
     if (status.message().find("\"split\"") == std::string::npos) return status.message();
     status = membership.together(process, "vote", deadline, [&](Mesh& mesh) {
-      if (process == 2) return mesh.refuse("vote", Status(pkcommOutOfMemory, "no room for 8 bytes"), deadline);
+      if (process == 2)
+        return mesh.refuse("vote", Status(pkcommOutOfMemory, "no room for 8 bytes"), deadline);
       return mesh.exchange("vote", {}, -1, all, deadline);
     });
     if (status.code() != pkcommOutOfMemory) return "refusal: " + text_of(status);
@@ -167,24 +174,31 @@ TEST_CASE("ranks missing in other processes are named when the time is over (C20
     CHECK(processes.finish(0) == "signal 9");
     for (const int process : {1, 2}) {
       const std::string text = processes.finish(process);
-      CHECK_THAT(text, contains_text("8 start-up: rank " + std::to_string(process) + " of 3 found no listener within"));
+      CHECK_THAT(text, contains_text("8 start-up: rank " + std::to_string(process) +
+                                     " of 3 found no listener within"));
       CHECK_THAT(text, contains_text("rank 0's as a rule, is missing"));
     }
   }
   SECTION("the process that made the id dies while ranks wait") {
     processes.start(2, [](int process, Processes::Shared& shared) -> std::string {
       const pkcommUniqueId id = share_id(shared, process);
-      if (process == 0) ::usleep(200'000), ::kill(::getpid(), SIGKILL);
+      if (process == 0) {
+        await_word(shared.words[0], 1);
+        ::usleep(500'000);
+        ::kill(::getpid(), SIGKILL);
+      }
+      shared.words[0] = 1;
       return text_of(join(id, 3, process).status());
     });
     CHECK(processes.finish(0) == "signal 9");
-    CHECK_THAT(processes.finish(1), contains_text("6 start-up: rank 1 of 3 lost the process that made the id"));
+    CHECK_THAT(processes.finish(1),
+               contains_text("6 start-up: rank 1 of 3 lost the process that made the id"));
   }
   SECTION("a rank dies while the others wait") {
     processes.start(2, [](int process, Processes::Shared& shared) -> std::string {
       const pkcommUniqueId id = share_id(shared, process);
       if (process == 1) {
-        std::thread([] { ::usleep(200'000), ::kill(::getpid(), SIGKILL); }).detach();
+        std::thread([] { ::usleep(500'000), ::kill(::getpid(), SIGKILL); }).detach();
       }
       return text_of(join(id, 3, process).status());
     });
@@ -205,8 +219,8 @@ TEST_CASE("processes that disagree all hear of it, late ones too", "[unit][boots
       return text;
     });
     for (const int process : {0, 1, 2}) {
-      CHECK_THAT(processes.finish(process), contains_text("5 start-up: rank ") && contains_text("64K") &&
-                                                contains_text("1M"));
+      CHECK_THAT(processes.finish(process),
+                 contains_text("5 start-up: rank ") && contains_text("64K") && contains_text("1M"));
     }
   }
   SECTION("one rank twice") {

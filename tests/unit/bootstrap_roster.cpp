@@ -106,9 +106,12 @@ TEST_CASE("the first deadline to pass ends a roster and names the missing ranks"
 
 TEST_CASE("the interface follows NCCL's rules", "[unit][bootstrap]") {
   const std::vector<Interface> all = {
-      interface("lo", AF_INET, true),     interface("docker0", AF_INET),
-      interface("ens1", AF_INET6, false, "\xfe\x80"), interface("ens1", AF_INET6, false, "\x20\x01"),
-      interface("ens1", AF_INET),         interface("ens10", AF_INET),
+      interface("lo", AF_INET, true),
+      interface("docker0", AF_INET),
+      interface("ens1", AF_INET6, false, "\xfe\x80"),
+      interface("ens1", AF_INET6, false, "\x20\x01"),
+      interface("ens1", AF_INET),
+      interface("ens10", AF_INET),
       interface("ib0", AF_INET6, false, "\x20\x01"),
   };
   struct Row {

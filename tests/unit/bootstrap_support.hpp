@@ -47,12 +47,13 @@ inline bool leaks() {
 }
 
 using MembershipPtr = std::shared_ptr<Membership>;
-inline constexpr std::int64_t kPlentyMs = 30'000;  // for what should take milliseconds, on a machine that is busy
+inline constexpr std::int64_t kPlentyMs =
+    30'000;  // for what should take milliseconds, on a machine that is busy
 
 inline std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
-inline Result<MembershipPtr> join(const pkcommUniqueId& id, int nranks, int rank, std::int64_t limit_ms = kPlentyMs,
-                                  const std::string& agreement = "same",
+inline Result<MembershipPtr> join(const pkcommUniqueId& id, int nranks, int rank,
+                                  std::int64_t limit_ms = kPlentyMs, const std::string& agreement = "same",
                                   const std::atomic<bool>* cancelled = nullptr) {
   const Describe describe = [](std::span<const std::byte> one, std::span<const std::byte> other) {
     const auto text = [](std::span<const std::byte> bytes) {
@@ -60,7 +61,8 @@ inline Result<MembershipPtr> join(const pkcommUniqueId& id, int nranks, int rank
     };
     return "setting is " + text(one) + " and " + text(other);
   };
-  return Membership::join(id, nranks, rank, bytes_of(agreement), describe, Deadline::after_ms(limit_ms), cancelled);
+  return Membership::join(id, nranks, rank, bytes_of(agreement), describe, Deadline::after_ms(limit_ms),
+                          cancelled);
 }
 
 inline pkcommUniqueId new_id() {
@@ -69,7 +71,8 @@ inline pkcommUniqueId new_id() {
 }
 
 /// Runs `body(rank)` in a thread for each of `ranks`; gives their results in that order.
-inline std::vector<Status> as_threads(const std::vector<int>& ranks, const std::function<Status(int rank)>& body) {
+inline std::vector<Status> as_threads(const std::vector<int>& ranks,
+                                      const std::function<Status(int rank)>& body) {
   std::vector<Status> results(ranks.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -177,7 +180,8 @@ class Processes {
         std::string text = body(process, *shared_);
         shared_->report[process].milliseconds = milliseconds_since(begin);
         if (leaks()) text += "; memory leaked";
-        std::snprintf(shared_->report[process].text, sizeof(shared_->report[process].text), "%s", text.c_str());
+        std::snprintf(shared_->report[process].text, sizeof(shared_->report[process].text), "%s",
+                      text.c_str());
         ::_exit(0);
       }
       pids_.push_back(pid);

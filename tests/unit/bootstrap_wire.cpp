@@ -1,6 +1,7 @@
 // The words of start-up as pure functions: no byte sequence may be taken for what it is not.
+#include <algorithm>
 #include <cstddef>
-#include <cstring>
+#include <functional>
 #include <random>
 #include <span>
 #include <string>
@@ -19,7 +20,8 @@ const Nonce kNonce{{0x1111111111111111, 0x2222222222222222}};
 
 std::vector<std::byte> hello_bytes(const std::function<void(Hello&)>& change = {}) {
   const std::string agreement = "version 1";
-  Hello hello = make_hello(kNonce, Nonce{{3, 4}}, 8, 5, {false, "00abc"}, std::as_bytes(std::span(agreement)));
+  Hello hello =
+      make_hello(kNonce, Nonce{{3, 4}}, 8, 5, {false, "00abc"}, std::as_bytes(std::span(agreement)));
   if (change) change(hello);
   if (hello.remaining_ms == 0) seal(hello, 5000, 4000);
   hello.checksum = checksum(&hello, offsetof(Hello, checksum));
@@ -109,7 +111,7 @@ TEST_CASE("random bytes are no hello", "[unit][bootstrap]") {
     std::vector<std::byte> bytes(random() % (2 * sizeof(Hello)));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
     // Half of them begin as a hello does, so that what follows is looked at.
-    if (round % 2 == 0) std::memcpy(bytes.data(), model.data(), std::min<std::size_t>(bytes.size(), 32));
+    if (round % 2 == 0) std::copy_n(model.begin(), std::min<std::size_t>(bytes.size(), 32), bytes.begin());
     Hello hello = {};
     const HelloState state = parse(bytes, hello);
     if (state == HelloState::kGood) FAIL("round " << round);
@@ -148,7 +150,8 @@ TEST_CASE("an outcome survives the wire, and no part or damage of it passes", "[
   const auto model = encode(table);
   for (int round = 0; round < 20000; ++round) {
     auto bytes = model;
-    for (int change = 0; change < 3; ++change) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    for (int change = 0; change < 3; ++change)
+      bytes[random() % bytes.size()] = static_cast<std::byte>(random());
     const auto read = decode_outcome(bytes);
     if (!read || !read->table) continue;
     for (const int process : read->table->process_of_rank) {
@@ -179,7 +182,8 @@ TEST_CASE("a table tells which processes cannot reach each other", "[unit][boots
   CHECK_THAT(table.check_reachable().message(), test::contains_text("rank 1 (pid 11)"));
   table.processes[1].name.is_file = true;
   CHECK(table.check_reachable().code() == pkcommInvalidUsage);
-  CHECK_THAT(table.check_reachable().message(), test::contains_text("is set for rank 1 (pid 11) and not for rank 0"));
+  CHECK_THAT(table.check_reachable().message(),
+             test::contains_text("is set for rank 1 (pid 11) and not for rank 0"));
   table.processes[0].name.is_file = true;  // namespaces may differ
   CHECK(table.check_reachable().ok());
 }

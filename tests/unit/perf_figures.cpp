@@ -26,15 +26,15 @@ TEST_CASE("C48 1 GiB in 1000 us on 8 ranks has the bandwidths of nccl-tests", "[
       {CollectiveId::kPut, 1073.74},
   }));
   const Bandwidth rate = bandwidth(row.collective, 8, std::size_t{1} << 30, 1000);
-  CHECK(rate.algbw == Approx(1073.74).margin(0.005));
-  CHECK(rate.busbw == Approx(row.busbw).margin(0.005));
+  CHECK(rate.algbw == Catch::Approx(1073.74).margin(0.005));
+  CHECK(rate.busbw == Catch::Approx(row.busbw).margin(0.005));
 }
 
 TEST_CASE("C48 one rank has no bus bandwidth", "[unit][perf]") {
   for (const CollectiveId collective :
        {CollectiveId::kAllReduce, CollectiveId::kBroadcast, CollectiveId::kPut}) {
     const Bandwidth rate = bandwidth(collective, 1, 1000, 1);
-    CHECK(rate.algbw == Approx(1));
+    CHECK(rate.algbw == Catch::Approx(1));
     CHECK(rate.busbw == 0);
   }
 }
@@ -52,8 +52,8 @@ TEST_CASE("percentiles are times that were measured", "[unit][perf]") {
   CHECK(summary.p95 == 190);
   CHECK(summary.p99 == 198);
   CHECK(summary.max == 200);
-  CHECK(summary.mean == Approx(100.5));
-  CHECK(summary.stdev == Approx(57.734).epsilon(1e-4));
+  CHECK(summary.mean == Catch::Approx(100.5));
+  CHECK(summary.stdev == Catch::Approx(57.734).epsilon(1e-4));
 }
 
 TEST_CASE("percentiles of few samples and of none", "[unit][perf]") {

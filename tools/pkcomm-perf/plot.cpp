@@ -33,7 +33,9 @@ Curves curves_of(const std::vector<Row>& rows) {
   std::set<std::string> types;
   std::set<std::string> ops;
   std::set<int> roots;
+  bool each = false;  // --algorithm each: the dispatcher's own choice is a curve among the others
   for (const Row& row : rows) {
+    each = each || !row.forced.empty();
     types.insert(row.type);
     ops.insert(row.redop);
     roots.insert(row.root);
@@ -41,7 +43,9 @@ Curves curves_of(const std::vector<Row>& rows) {
   Curves curves;
   for (const Row& row : rows) {
     if (row.bytes == 0 || !row.out_of_place || !(row.out_of_place->time_us > 0)) continue;
-    std::string key = row.algorithm == "-" ? std::string(describe(row.collective).name) : row.algorithm;
+    std::string key = row.algorithm;
+    if (row.algorithm == "-") key = describe(row.collective).name;
+    if (each && row.forced.empty()) key = "as the dispatcher chooses";
     if (types.size() > 1) key += " " + row.type;
     if (ops.size() > 1) key += " " + row.redop;
     if (roots.size() > 1) key += " root " + std::to_string(row.root);

@@ -221,7 +221,11 @@ Result<int> run_rank(const Options& options, const MeetingPoint& where, int rank
                      RankStatus& status) {
   Result<Team> team = Team::join(where, rank, nranks, options.join_timeout_s);
   PERF_TRY(team);
-  return RankProgram(options, std::move(team.value()), status).run();
+  RankProgram program(options, std::move(team.value()), status);
+  Result<int> result = program.run();
+  // Noted before the sockets close: the others fail when they see that, and must not be the first to have said so.
+  if (!result.ok()) status.fail(result.error().text, result.error().hearsay);
+  return result;
 }
 
 }  // namespace pkcomm::perf

@@ -29,7 +29,8 @@ class RankStatus {
   /// The test is over; nothing is counted.
   void end() { since_ms_.store(0, std::memory_order_relaxed); }
 
-  void fail(const std::string& text) {
+  void fail(const std::string& text, bool hearsay) {
+    hearsay_ = hearsay;
     std::snprintf(text_, sizeof text_, "%s", text.c_str());
     failed_.store(true, std::memory_order_release);  // [failure], acquired by failed()
   }
@@ -40,12 +41,14 @@ class RankStatus {
     const std::int64_t since = since_ms_.load(std::memory_order_relaxed);  // a hint for a limit of seconds
     return since == 0 ? 0 : now_ms - since;
   }
+  bool hearsay() const { return hearsay_; }
   const char* text() const { return text_; }
   const char* doing() const { return doing_; }
 
  private:
   std::atomic<std::int64_t> since_ms_{0};
   std::atomic<bool> failed_{false};
+  bool hearsay_ = false;
   char doing_[128]{};
   char text_[640]{};
 };

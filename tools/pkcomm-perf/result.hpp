@@ -13,6 +13,7 @@ namespace pkcomm::perf {
 
 struct Error {
   std::string text;
+  bool hearsay = false;  // the consequence of another rank's failure, which says more
 };
 
 /// Success, or the error.
@@ -56,7 +57,7 @@ inline Outcome check(pkcommResult_t result, const char* call, pkcommComm_t comm 
   std::string detail = pkcommGetLastError(nullptr);
   if (detail.empty() && comm != nullptr) detail = pkcommGetLastError(comm);
   if (!detail.empty()) text += ": " + detail;
-  return Error{std::move(text)};
+  return Error{std::move(text), result == pkcommRemoteError || result == pkcommAborted};
 }
 
 }  // namespace pkcomm::perf

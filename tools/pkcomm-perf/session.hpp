@@ -1,5 +1,5 @@
-// One communicator under test, with its stream: what a rank holds while it measures. Everything is released
-// in the reverse order by the destructor; where the communicator has failed the process ends instead.
+// One communicator under test, with its stream: what a rank holds while it measures. The destructor releases
+// everything in the reverse order.
 #pragma once
 
 #include <string>

@@ -95,7 +95,7 @@ class Supervisor {
       RankStatus& mine = status(process, thread);
       const Result<int> result = body(crew_.first_rank + process * crew_.threads + thread, mine);
       if (!result.ok()) {
-        mine.fail(result.error().text);
+        if (!mine.failed()) mine.fail(result.error().text, result.error().hearsay);
         std::fflush(nullptr);
         _exit(
             kChildFailed);  // the process's other ranks wait for this one: there is no other way to stop them
@@ -159,11 +159,11 @@ class Supervisor {
     std::string line;
     for (int i = 0; i < crew_.processes * crew_.threads; ++i) {
       if (!statuses_[i].failed()) continue;
-      const std::string text = statuses_[i].text();
       // What a rank heard of another is worth less than what it met itself.
-      const bool hearsay = text.find(pkcommGetErrorString(pkcommRemoteError)) != std::string::npos ||
-                           text.find("it has left") != std::string::npos;
-      if (line.empty() || !hearsay) line = "rank " + std::to_string(crew_.first_rank + i) + ": " + text;
+      const bool hearsay = statuses_[i].hearsay();
+      if (line.empty() || !hearsay) {
+        line = "rank " + std::to_string(crew_.first_rank + i) + ": " + statuses_[i].text();
+      }
       if (!hearsay) break;
     }
     return {kExitFailed, line.empty() ? "a rank process ended unexpectedly" : line, true};

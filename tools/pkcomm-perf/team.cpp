@@ -254,7 +254,7 @@ std::string Team::who(std::size_t socket) const {
 Outcome Team::gather(const void* mine, std::size_t bytes, void* all) {
   if (rank_ != 0) {
     if (const Outcome sent = send_all(sockets_[0], mine, bytes); !sent.ok()) {
-      return Error{"waiting for rank 0: " + sent.error().text};
+      return Error{"waiting for rank 0: " + sent.error().text, true};
     }
     return {};
   }
@@ -262,7 +262,7 @@ Outcome Team::gather(const void* mine, std::size_t bytes, void* all) {
   if (bytes > 0) std::memcpy(out, mine, bytes);
   for (std::size_t i = 0; i < sockets_.size(); ++i) {
     if (const Outcome got = receive_all(sockets_[i], out + (i + 1) * bytes, bytes); !got.ok()) {
-      return Error{"waiting for " + who(i) + ": " + got.error().text};
+      return Error{"waiting for " + who(i) + ": " + got.error().text, true};
     }
   }
   return {};
@@ -272,7 +272,7 @@ Outcome Team::broadcast(void* data, std::size_t bytes) {
   for (std::size_t i = 0; i < sockets_.size(); ++i) {
     const Outcome done =
         rank_ == 0 ? send_all(sockets_[i], data, bytes) : receive_all(sockets_[i], data, bytes);
-    if (!done.ok()) return Error{"waiting for " + who(i) + ": " + done.error().text};
+    if (!done.ok()) return Error{"waiting for " + who(i) + ": " + done.error().text, true};
   }
   return {};
 }

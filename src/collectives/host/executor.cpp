@@ -6,6 +6,7 @@
 
 #include "collectives/direct_staged.hpp"
 #include "collectives/host/schedules.hpp"
+#include "numerics/float_environment.hpp"
 
 namespace pkcomm::host {
 
@@ -40,6 +41,7 @@ Status Executor::run(const Operation& op, Algorithm algorithm, int ctas) {
 }
 
 bool Executor::run_segment(const Operation& op, Algorithm algorithm, int ctas) {
+  const numerics::FloatEnvironment environment;  // for the schedules that reduce word by word
   Policy x = policy(ctas);
   if (!begin(op, x.epoch() + 1)) return false;
   for (int cta = 0; cta < ctas; ++cta) {

@@ -22,7 +22,7 @@ class HostBackend final : public Backend, public std::enable_shared_from_this<Ho
   void rank_died(int rank) override;
   void abort() override;
   void leave() override;
-  Status failure() const override { return executor_.waiter().report(); }
+  Status failure() const override { return executor_.waiter().look(); }
 
  private:
   Task task_of(Launch launch);

@@ -6,8 +6,9 @@
 // a barrier tells the others. So a schedule's control flow is the same in every thread of a block: failed() is a thread's
 // own until a barrier, where the block takes the vote.
 //
-// Programmatic dependent launch: every thread waits for the kernels before this one when the policy is made, on every
-// path before it reads a word or touches a peer; the next kernel may start once the epoch has been advanced.
+// Programmatic dependent launch: every thread waits for the kernels before this one in epoch(), which every schedule calls
+// before it reads a word or touches a peer, and works out its part of the work before that. The next kernel may start
+// once the epoch has been advanced. A kernel whose schedule has no number calls epoch() all the same.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,17 @@
 
 namespace pkcomm::cuda {
 
+/// kRanks: the communicator's ranks where a kernel is compiled for that number alone, 0 for any.
+template <int kRanks = 0>
 class DevicePolicy {
  public:
-  __device__ DevicePolicy(const View& view, const DeviceLink& link) : view_(view), link_(link) {
-    ptx::wait_for_prerequisites();
+  __device__ DevicePolicy(const View& view, const DeviceLink& link) : given_(view), view_(view), link_(link) {
+    if constexpr (kRanks > 0) view_.nranks = kRanks;
   }
 
   __device__ const View& view() const { return view_; }
   __device__ int cta() const { return static_cast<int>(blockIdx.x); }
   __device__ int ctas() const { return static_cast<int>(gridDim.x); }
-  /// The first index that each() gives this thread.
-  __device__ std::uint64_t first() const { return threadIdx.x; }
-
   template <class F>
   __device__ void each(std::uint64_t n, F f) {
     alone_ = true;
@@ -37,20 +37,29 @@ class DevicePolicy {
     alone_ = false;
     pending_ = true;
   }
+  template <class F>
+  __device__ void share(std::uint32_t n, const F& f) {
+    alone_ = true;
+    for (std::uint32_t i = share_begin(); i < n; i += gridDim.x * blockDim.x) f(i);
+    alone_ = false;
+    pending_ = true;
+  }
+  __device__ std::uint32_t share_begin() const { return blockIdx.x * blockDim.x + threadIdx.x; }
   __device__ void barrier() {
-    failed_ = __syncthreads_or(failed_) != 0;
+    trouble_ = __syncthreads_or(failed());
     pending_ = false;
   }
-  __device__ bool failed() const { return failed_; }
+  __device__ bool failed() const { return trouble_ != 0; }
 
-  /// Operations finished. Poison is looked at on the way, all in flight together: a rank that has given up, or whose peer
-  /// has, stores nothing more. Relaxed: written by the kernel before this one, which has ended, or by a peer that has
-  /// nothing to publish by it.
+  /// Operations finished. Poison is looked at on the way, all in flight together and nothing waited for: a rank that has
+  /// given up, or whose peer has, stores nothing more. Relaxed: written by kernels before this one, which have ended, or
+  /// by a peer that publishes nothing by it.
   __device__ std::uint64_t epoch() {
+    ptx::wait_for_prerequisites();
     const ControlBlock* const own = view_.control(view_.rank);
-    const ptx::Pair words = ptx::load_pair_relaxed_gpu(&own->epoch);
     static_assert(offsetof(ControlBlock, heard) == offsetof(ControlBlock, epoch) + 8);
-    failed_ = ptx::load_relaxed_sys(&own->poison) != 0;
+    const ptx::Pair words = ptx::load_pair_relaxed_gpu(&own->epoch);
+    trouble_ = ptx::load_relaxed_sys(&own->poison);
     heard_ = words.second;
     return words.first;
   }
@@ -59,7 +68,7 @@ class DevicePolicy {
   /// Relaxed where it orders nothing but writes after reads that have returned; else release, acquired by await().
   template <bool ordered>
   __device__ void announce(std::uint64_t* word, std::uint64_t value, int) {
-    if (failed_) return;
+    if (failed()) return;
     if constexpr (ordered) {
       ptx::store_release_sys(word, value);
     } else {
@@ -71,32 +80,32 @@ class DevicePolicy {
   /// (PTX ISA, "Memory Consistency Model: Causality Order").
   __device__ void publish(std::uint64_t* word, std::uint64_t value, int peer) {
     if (alone_) {
-      if (!failed_) ptx::store_release_sys(word, value);
+      if (!failed()) ptx::store_release_sys(word, value);
       return;
     }
     if (pending_) barrier();
-    if (threadIdx.x == static_cast<unsigned>(peer) % blockDim.x && !failed_) ptx::store_release_sys(word, value);
+    if (threadIdx.x == static_cast<unsigned>(peer) % blockDim.x && !failed()) ptx::store_release_sys(word, value);
   }
   __device__ bool await(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
     if (alone_) return await_alone(word, wanted, peer, phase);
     if (threadIdx.x == 0) await_alone(word, wanted, peer, phase);
     barrier();
-    return !failed_;
+    return !failed();
   }
   __device__ bool agrees(const std::uint64_t* word, std::uint64_t expected, int peer) {
     if (alone_ || threadIdx.x == 0) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen != expected && operation_of(seen) == operation_of(expected)) {
-        give_up(view_, link_, pkcommMismatch, peer, "agreement", expected, seen);
-        failed_ = true;
+        give_up(given_, link_, pkcommMismatch, peer, "agreement", expected, seen);
+        trouble_ = 1;
       }
     }
     if (!alone_) barrier();
-    return !failed_;
+    return !failed();
   }
   __device__ void disagree(int peer, std::uint64_t theirs, std::uint64_t ours) {
-    if (threadIdx.x == 0) give_up(view_, link_, pkcommMismatch, peer, "message size", ours, theirs);
-    failed_ = true;
+    if (threadIdx.x == 0) give_up(given_, link_, pkcommMismatch, peer, "message size", ours, theirs);
+    trouble_ = 1;
   }
 
   /// The same value in the whole block, whatever happens to the word meanwhile.
@@ -110,27 +119,27 @@ class DevicePolicy {
   }
   /// Published by a later publish().
   __device__ void store(std::uint64_t* word, std::uint64_t value) {
-    if ((alone_ || threadIdx.x == 0) && !failed_) ptx::store_relaxed_sys(word, value);
+    if ((alone_ || threadIdx.x == 0) && !failed()) ptx::store_relaxed_sys(word, value);
     pending_ = true;
   }
 
   __device__ void put(Packet* packet, std::uint64_t data, std::uint64_t tag) {
-    if (!failed_) ptx::store_packet(packet, data, tag);
+    if (!failed()) ptx::store_packet(packet, data, tag);
   }
   __device__ void nudge(int) {}  // nobody sleeps
   __device__ std::uint64_t poll(const Packet* packet, std::uint64_t tag, int peer) {
     std::uint64_t started_ns = 0;
-    for (std::uint32_t spins = 1; !failed_; ++spins) {
+    for (std::uint32_t spins = 1; !failed(); ++spins) {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
-      if (spins % kSpinsPerLook == 0) failed_ = in_trouble(view_, link_, peer, "packet", tag, seen.tag, true, started_ns);
+      if (spins % kSpinsPerLook == 0) trouble_ = in_trouble(given_, link_, peer, "packet", tag, seen.tag, true, started_ns);
     }
     return 0;
   }
   /// Waits for the packets of all ranks at once: their loads are in flight together. See collect() in one_way.hpp.
-  template <class PacketOf, class Sink>
-  __device__ void collect(int nranks, std::uint64_t tag, const PacketOf& packet_of, const Sink& sink) {
-    for (int first = 0; first < nranks; first += kTogether) collect_some(first, nranks, tag, packet_of, sink);
+  template <class ComesFrom, class PacketOf, class Sink>
+  __device__ void collect(std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of, const Sink& sink) {
+    for (int first = 0; first < view_.nranks; first += kTogether) collect_some(first, tag, comes_from, packet_of, sink);
   }
 
   __device__ void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
@@ -155,7 +164,7 @@ class DevicePolicy {
   /// does not wait for this one. A second operation in flight has advanced the epoch under our feet.
   __device__ bool leave(std::uint64_t m, bool heard) {
     barrier();
-    if (threadIdx.x != 0 || failed_) return !failed_;
+    if (threadIdx.x != 0 || failed()) return !failed();
     if (gridDim.x > 1) {
       if (ptx::add_acq_rel_gpu(link_.ctas_left, 1) + 1 < gridDim.x) return true;
       *link_.ctas_left = 0;
@@ -165,62 +174,74 @@ class DevicePolicy {
     if (heard) ptx::store_relaxed_gpu(&own->heard, m);
     const std::uint64_t before = ptx::exchange_if_equal_release_gpu(&own->epoch, m - 1, m);
     if (before != m - 1) {
-      give_up(view_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0), make_word(before, 0));
-      failed_ = true;
+      give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0), make_word(before, 0));
+      trouble_ = 1;
     }
     ptx::launch_dependents();
-    return !failed_;
+    return !failed();
   }
 
  private:
-  static constexpr int kTogether = 8;  // packets of one thread in flight; the ranks of most nodes
+  static constexpr int kTogether = kRanks > 0 && kRanks < 8 ? kRanks : 8;  // packets of one thread in flight
 
   __device__ bool await_alone(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
     std::uint64_t started_ns = 0;
-    for (std::uint32_t spins = 1; !failed_; ++spins) {
+    for (std::uint32_t spins = 1; !failed(); ++spins) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) failed_ = in_trouble(view_, link_, peer, phase, wanted, seen, false, started_ns);
+      if (spins % kSpinsPerLook == 0) trouble_ = in_trouble(given_, link_, peer, phase, wanted, seen, false, started_ns);
     }
     return false;
   }
 
-  template <class PacketOf, class Sink>
-  __device__ void collect_some(int first, int nranks, std::uint64_t tag, const PacketOf& packet_of, const Sink& sink) {
+  template <class ComesFrom, class PacketOf, class Sink>
+  __device__ void collect_some(int first, std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of,
+                               const Sink& sink) {
     const Packet* from[kTogether];
+    bool awaited[kTogether];
     Packet seen[kTogether];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
-      from[i] = nullptr;
-      if (first + i < nranks) from[i] = packet_of(first + i);
+      if (first + i >= view_.nranks) break;
+      from[i] = packet_of(first + i);
+      awaited[i] = first + i != view_.rank && comes_from(first + i);
+      seen[i] = {0, tag};
     }
     std::uint64_t started_ns = 0;
     for (std::uint32_t spins = 1;; ++spins) {
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
-        seen[i] = {0, tag};
-        if (from[i] != nullptr) seen[i] = ptx::load_packet(from[i]);
+        if (first + i >= view_.nranks) break;
+        if (awaited[i]) seen[i] = ptx::load_packet(from[i]);
       }
-      int missing = -1;
+      bool all = true;
 #pragma unroll
       for (int i = 0; i < kTogether; ++i) {
-        if (seen[i].tag != tag) missing = i;
+        if (first + i >= view_.nranks) break;
+        all = all && seen[i].tag == tag;
       }
-      if (missing < 0 || failed_) break;
+      if (all || failed()) break;
       if (spins % kSpinsPerLook == 0) {
-        failed_ = in_trouble(view_, link_, first + missing, "packet", tag, 0, true, started_ns);
+        int missing = 0;
+#pragma unroll
+        for (int i = 0; i < kTogether; ++i) {
+          if (first + i < view_.nranks && seen[i].tag != tag) missing = i;
+        }
+        trouble_ = in_trouble(given_, link_, first + missing, "packet", tag, 0, true, started_ns);
       }
     }
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
-      if (first + i < nranks) sink(first + i, seen[i].data);
+      if (first + i >= view_.nranks) break;
+      sink(first + i, seen[i].data);
     }
   }
 
-  const View& view_;
+  const View& given_;  // the kernel's parameter, for code that is not inlined
+  View view_;
   const DeviceLink& link_;
   std::uint64_t heard_ = 0;
-  bool failed_ = false;
+  std::uint64_t trouble_ = 0;  // not zero: failed
   bool pending_ = false;  // the block has done something since its last barrier
   bool alone_ = false;    // inside each()
 };

@@ -1,12 +1,17 @@
 // The PTX that device code needs and C++ cannot say, one named function an instruction. Each cites the PTX ISA's section
-// by title; what an access orders is said where it is called. All of it exists from sm_90 on. Addresses are generic.
+// by title; what an access orders is said where it is called. All of it exists from sm_90 on. Addresses are of
+// global memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "protocol/layout.hpp"
 
 namespace pkcomm::cuda::ptx {
+
+/// "State Spaces, Types, and Variables: Global State Space"
+__device__ __forceinline__ std::size_t global(const void* address) { return __cvta_generic_to_global(address); }
 
 // --- packets. "Memory Consistency Model: Scalar Data-types": a .b128 access is one access, so payload and tag are seen
 // together or not at all; "Vector Data-types" would promise that of each half alone.
@@ -17,8 +22,8 @@ __device__ __forceinline__ void store_packet(Packet* packet, std::uint64_t data,
       "{\n\t"
       ".reg .b128 packet;\n\t"
       "mov.b128 packet, {%1, %2};\n\t"
-      "st.relaxed.sys.b128 [%0], packet;\n\t"
-      "}" ::"l"(packet),
+      "st.relaxed.sys.global.b128 [%0], packet;\n\t"
+      "}" ::"l"(global(packet)),
       "l"(data), "l"(tag)
       : "memory");
 }
@@ -29,11 +34,11 @@ __device__ __forceinline__ Packet load_packet(const Packet* packet) {
   asm volatile(
       "{\n\t"
       ".reg .b128 packet;\n\t"
-      "ld.relaxed.sys.b128 packet, [%2];\n\t"
+      "ld.relaxed.sys.global.b128 packet, [%2];\n\t"
       "mov.b128 {%0, %1}, packet;\n\t"
       "}"
       : "=l"(seen.data), "=l"(seen.tag)
-      : "l"(packet)
+      : "l"(global(packet))
       : "memory");
   return seen;
 }
@@ -43,19 +48,19 @@ __device__ __forceinline__ Packet load_packet(const Packet* packet) {
 
 __device__ __forceinline__ std::uint64_t load_acquire_sys(const std::uint64_t* word) {
   std::uint64_t value;
-  asm volatile("ld.acquire.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  asm volatile("ld.acquire.sys.global.b64 %0, [%1];" : "=l"(value) : "l"(global(word)) : "memory");
   return value;
 }
 __device__ __forceinline__ std::uint64_t load_relaxed_sys(const std::uint64_t* word) {
   std::uint64_t value;
-  asm volatile("ld.relaxed.sys.b64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+  asm volatile("ld.relaxed.sys.global.b64 %0, [%1];" : "=l"(value) : "l"(global(word)) : "memory");
   return value;
 }
 __device__ __forceinline__ void store_release_sys(std::uint64_t* word, std::uint64_t value) {
-  asm volatile("st.release.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  asm volatile("st.release.sys.global.b64 [%0], %1;" ::"l"(global(word)), "l"(value) : "memory");
 }
 __device__ __forceinline__ void store_relaxed_sys(std::uint64_t* word, std::uint64_t value) {
-  asm volatile("st.relaxed.sys.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  asm volatile("st.relaxed.sys.global.b64 [%0], %1;" ::"l"(global(word)), "l"(value) : "memory");
 }
 
 /// Two neighbouring words, each one access; 16-byte aligned.
@@ -64,35 +69,35 @@ struct Pair {
 };
 __device__ __forceinline__ Pair load_pair_relaxed_gpu(const std::uint64_t* words) {
   Pair pair;
-  asm volatile("ld.relaxed.gpu.v2.b64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(words) : "memory");
+  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(global(words)) : "memory");
   return pair;
 }
 __device__ __forceinline__ void store_relaxed_gpu(std::uint64_t* word, std::uint64_t value) {
-  asm volatile("st.relaxed.gpu.b64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(global(word)), "l"(value) : "memory");
 }
 
 // --- read-modify-write. "Parallel Synchronization and Communication Instructions: atom"
 
 __device__ __forceinline__ std::uint32_t add_acq_rel_gpu(std::uint32_t* word, std::uint32_t value) {
   std::uint32_t before;
-  asm volatile("atom.add.acq_rel.gpu.u32 %0, [%1], %2;" : "=r"(before) : "l"(word), "r"(value) : "memory");
+  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(global(word)), "r"(value) : "memory");
   return before;
 }
 __device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint64_t* word, std::uint64_t expected,
                                                                        std::uint64_t value) {
   std::uint64_t before;
-  asm volatile("atom.cas.release.gpu.b64 %0, [%1], %2, %3;"
+  asm volatile("atom.cas.release.gpu.global.b64 %0, [%1], %2, %3;"
                : "=l"(before)
-               : "l"(word), "l"(expected), "l"(value)
+               : "l"(global(word)), "l"(expected), "l"(value)
                : "memory");
   return before;
 }
 __device__ __forceinline__ std::uint64_t exchange_if_equal_release_sys(std::uint64_t* word, std::uint64_t expected,
                                                                        std::uint64_t value) {
   std::uint64_t before;
-  asm volatile("atom.cas.release.sys.b64 %0, [%1], %2, %3;"
+  asm volatile("atom.cas.release.sys.global.b64 %0, [%1], %2, %3;"
                : "=l"(before)
-               : "l"(word), "l"(expected), "l"(value)
+               : "l"(global(word)), "l"(expected), "l"(value)
                : "memory");
   return before;
 }

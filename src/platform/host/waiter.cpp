@@ -160,8 +160,11 @@ bool Waiter::agrees(const std::uint64_t* word, std::uint64_t expected, int peer)
   const std::uint64_t operation = operation_of(expected);
   const CallRecord theirs = call_of(peer, operation);
   const std::string what = theirs.operation == operation ? options_.describe(theirs) : "something else";
-  fail(pkcommMismatch, rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " +
-                           options_.describe(call_) + ", operation " + std::to_string(operation));
+  const std::string own = options_.describe(call_);
+  // What the words leave out is which memory was given.
+  fail(pkcommMismatch, rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " + own +
+                           (what == own ? " with other symmetric memory" : "") + ", operation " +
+                           std::to_string(operation));
   return false;
 }
 
@@ -204,6 +207,11 @@ void Waiter::abort() {
 Status Waiter::report() const {
   const std::lock_guard lock(mutex_);
   return first_failure_;
+}
+
+Status Waiter::look() {
+  (void)end();
+  return report();
 }
 
 std::string Waiter::rank_name(int rank) const {

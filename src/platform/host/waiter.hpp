@@ -54,6 +54,8 @@ class Waiter {
   void abort();
   /// The first failure; success if none. From any thread.
   Status report() const;
+  /// The same, counting what peers have told since this rank's last wait. From any thread.
+  Status look();
 
  private:
   static constexpr int kFirstLooks = 256;  // some microseconds; no clock is read before
