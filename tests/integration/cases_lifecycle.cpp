@@ -262,8 +262,9 @@ void exit_from_other_thread(Failures&) {
     sleep_ms(200);
     std::exit(3);
   }).detach();
-  static std::vector<float> in(1 << 20),
-      out(1 << 20);  // the peer is gone first, or this process in the middle of it
+  // Never freed: exit() destroys static objects while this thread goes on.
+  auto& in = *new std::vector<float>(1 << 20);
+  auto& out = *new std::vector<float>(1 << 20);
   for (;;) {
     if (pkcommAllReduce(in.data(), out.data(), in.size(), pkcommFloat32, pkcommSum, left_over, nullptr) !=
             pkcommSuccess ||

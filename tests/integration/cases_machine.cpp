@@ -52,7 +52,7 @@ namespace {
 void start_and_kill(std::int64_t after_us) {
   Shared<Ids> ids;
   Shared<std::atomic<int>> reduced;
-  Crew crew;
+  Crew crew(Crew::kCaptured);  // survivors may say who died
   crew.start(4, [&](int process, Failures& failures) {
     if (process == 0) ids->make();
     run_rank(4, ids->wait(), process, failures, [&](Rank& self) {

@@ -51,7 +51,7 @@ TEST_CASE("C48 four copies under a launcher become four ranks", "[integration][p
   const int ranks = own_ranks == "-g 1" ? kCopies : 4 * kCopies;
   std::set<std::string> pids;
   for (int rank = 0; rank < ranks; ++rank) {
-    char start[32];
+    char start[64];
     std::snprintf(start, sizeof start, "#  Rank %2d Group  0 Pid ", rank);
     const std::size_t at = out.find(start);
     REQUIRE(at != std::string::npos);

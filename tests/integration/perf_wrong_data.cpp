@@ -95,14 +95,14 @@ TEST_CASE("every operation passes its check", "[integration][perf]") {
   const std::string ranks = GENERATE("-g 1", "-g 3", "-t 4", "-g 2 -t 2");
   const std::string data = GENERATE("-R 0", "-R 2", "-R 0 -u 1 -d int8,double -m 2 -c 2");
   CAPTURE(ranks, data);
-  PerfRun run("all " + ranks + " " + data + " -b 8 -e 32K -f 64 -n 3 -T 60");
+  PerfRun run("all " + ranks + " " + data + " -b 8 -e 32K -f 64 -n 3 -T 20");
   CHECK(run.wait(100) == 0);
   INFO(run.err());
   CHECK_THAT(run.out(), contains_text("0 wrong values: OK"));
 }
 
 TEST_CASE("every type and operation passes its check", "[integration][perf]") {
-  PerfRun run("all_reduce,reduce,reduce_scatter -t 3 -d all -o all -b 1K -e 1K -n 1 -T 60");
+  PerfRun run("all_reduce,reduce,reduce_scatter -t 3 -d all -o all -b 1K -e 1K -n 1 -T 20");
   CHECK(run.wait(100) == 0);
   INFO(run.err());
   CHECK(run.rows().size() == std::size_t{3 * 12 * 6});

@@ -7,8 +7,9 @@
 // own until a barrier, where the block takes the vote.
 //
 // Programmatic dependent launch: every thread waits for the kernels before this one in epoch(), which every schedule calls
-// before it reads a word or touches a peer, and works out its part of the work before that. The next kernel may start
-// once the epoch has been advanced. A kernel whose schedule has no number calls epoch() all the same.
+// before it reads a word or touches a peer. A kernel whose schedule has no number calls epoch() all the same. Nothing
+// triggers the next kernel but this one's end: an explicit trigger behind the epoch's advance gains 0.02 us, and a fence
+// before it, without which the advance need not be visible, costs 0.3 (docs/design/0002-one-source.md).
 #pragma once
 
 #include <cstdint>
@@ -69,6 +70,7 @@ class DevicePolicy {
   template <bool ordered>
   __device__ void announce(std::uint64_t* word, std::uint64_t value, int) {
     if (failed()) return;
+    if (threadIdx.x == 0) began_after_ = ptx::exchange_relaxed_gpu(&link_.words->entered, operation_of(value));
     if constexpr (ordered) {
       ptx::store_release_sys(word, value);
     } else {
@@ -159,26 +161,20 @@ class DevicePolicy {
     if (pending_) barrier();
   }
 
-  /// The last CTA to come here advances the epoch. The counter's acquire and release make every CTA's accesses happen
-  /// before the advance, and so before whatever the next kernel in the stream does, even where a kernel between the two
-  /// does not wait for this one. A second operation in flight has advanced the epoch under our feet.
+  /// The last CTA to come here advances the epoch. Relaxed, all of it: who reads these words waits for this kernel's end.
+  /// An operation that began with this one's number, a graph replayed beside another, is found out here.
   __device__ bool leave(std::uint64_t m, bool heard) {
     barrier();
     if (threadIdx.x != 0 || failed()) return !failed();
-    if (gridDim.x > 1) {
-      if (ptx::add_acq_rel_gpu(link_.ctas_left, 1) + 1 < gridDim.x) return true;
-      *link_.ctas_left = 0;
+    if (blockIdx.x == 0 && began_after_ != m - 1) {
+      give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0),
+              make_word(began_after_, 0));
+      return false;
     }
-    ControlBlock* const own = view_.control(view_.rank);
-    // Read with the epoch by the next operation, which may skip its licence only where both are this operation's.
-    if (heard) ptx::store_relaxed_gpu(&own->heard, m);
-    const std::uint64_t before = ptx::exchange_if_equal_release_gpu(&own->epoch, m - 1, m);
-    if (before != m - 1) {
-      give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0), make_word(before, 0));
-      trouble_ = 1;
-    }
-    ptx::launch_dependents();
-    return !failed();
+    const std::uint32_t last = gridDim.x - 1;
+    if (last > 0 && ptx::count_relaxed_gpu(&link_.words->ctas_left, last) != last) return true;
+    ptx::store_pair_relaxed_gpu(&view_.control(view_.rank)->epoch, {m, heard ? m : heard_});
+    return true;
   }
 
  private:
@@ -241,6 +237,7 @@ class DevicePolicy {
   View view_;
   const DeviceLink& link_;
   std::uint64_t heard_ = 0;
+  std::uint64_t began_after_ = 0;  // operation that had begun last before this one; CTA 0's first thread
   std::uint64_t trouble_ = 0;  // not zero: failed
   bool pending_ = false;  // the block has done something since its last barrier
   bool alone_ = false;    // inside each()

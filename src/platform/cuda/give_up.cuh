@@ -23,13 +23,19 @@ struct ErrorRecord {
   char phase[32];
 };
 
+/// A rank's words that nobody else touches, in its own device's memory. Zero before the first launch.
+struct DeviceWords {
+  std::uint64_t entered;        // last operation that has begun
+  std::uint64_t error_claimed;  // who writes the error record
+  std::uint32_t ctas_left;      // CTAs that have left the running operation
+};
+
 /// What a kernel needs of its rank's communicator beside the View. By value.
 struct DeviceLink {
-  std::uint32_t* ctas_left = nullptr;        // device memory: CTAs that have left the running operation; zero before it
-  const std::uint64_t* aborted = nullptr;    // not zero once the host has aborted; device or host-mapped memory
+  DeviceWords* words = nullptr;
+  const std::uint64_t* aborted = nullptr;  // not zero once the host has aborted; device or host-mapped memory
   ErrorRecord* error = nullptr;
-  std::uint64_t* error_claimed = nullptr;    // device memory: who writes the record
-  std::uint64_t deadline_ns = 0;             // of one wait; 0: none
+  std::uint64_t deadline_ns = 0;           // of one wait; 0: none
 };
 
 inline constexpr std::uint32_t kSpinsPerLook = 1024;  // looks at the word between two looks at everything else
@@ -40,7 +46,7 @@ __device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
 
 __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, pkcommResult_t result, int peer,
                                const char* phase, std::uint64_t wanted, std::uint64_t seen) {
-  if (ptx::exchange_if_equal_release_gpu(link.error_claimed, 0, 1) != 0) return;
+  if (ptx::exchange_if_equal_release_gpu(&link.words->error_claimed, 0, 1) != 0) return;
   ErrorRecord& error = *link.error;
   error.operation = operation_of(wanted);
   error.wanted = wanted;

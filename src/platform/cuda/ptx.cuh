@@ -72,15 +72,22 @@ __device__ __forceinline__ Pair load_pair_relaxed_gpu(const std::uint64_t* words
   asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(global(words)) : "memory");
   return pair;
 }
-__device__ __forceinline__ void store_relaxed_gpu(std::uint64_t* word, std::uint64_t value) {
-  asm volatile("st.relaxed.gpu.global.b64 [%0], %1;" ::"l"(global(word)), "l"(value) : "memory");
+__device__ __forceinline__ void store_pair_relaxed_gpu(std::uint64_t* words, Pair pair) {
+  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(global(words)), "l"(pair.first), "l"(pair.second)
+               : "memory");
 }
 
 // --- read-modify-write. "Parallel Synchronization and Communication Instructions: atom"
 
-__device__ __forceinline__ std::uint32_t add_acq_rel_gpu(std::uint32_t* word, std::uint32_t value) {
+/// Counts 0, 1, ... last, 0, ...; the count before.
+__device__ __forceinline__ std::uint32_t count_relaxed_gpu(std::uint32_t* word, std::uint32_t last) {
   std::uint32_t before;
-  asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(global(word)), "r"(value) : "memory");
+  asm volatile("atom.inc.relaxed.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(global(word)), "r"(last) : "memory");
+  return before;
+}
+__device__ __forceinline__ std::uint64_t exchange_relaxed_gpu(std::uint64_t* word, std::uint64_t value) {
+  std::uint64_t before;
+  asm volatile("atom.exch.relaxed.gpu.global.b64 %0, [%1], %2;" : "=l"(before) : "l"(global(word)), "l"(value) : "memory");
   return before;
 }
 __device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint64_t* word, std::uint64_t expected,
@@ -102,14 +109,10 @@ __device__ __forceinline__ std::uint64_t exchange_if_equal_release_sys(std::uint
   return before;
 }
 
-// --- programmatic dependent launch. "Parallel Synchronization and Communication Instructions: griddepcontrol". Without
-// the launch attribute both do nothing.
-
-/// Until every kernel that this one depends on has finished and its memory operations are visible.
+/// Until every kernel that this one depends on has finished and its memory operations are visible. Without the attribute
+/// of programmatic dependent launch it does nothing. "Parallel Synchronization and Communication Instructions:
+/// griddepcontrol"
 __device__ __forceinline__ void wait_for_prerequisites() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
-/// Lets the next kernel start once every CTA of this one has said so or is gone. Orders no memory.
-__device__ __forceinline__ void launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
-
 /// Nanoseconds; coarse. "Special Registers: %globaltimer"
 __device__ __forceinline__ std::uint64_t nanoseconds() {
   std::uint64_t now;
