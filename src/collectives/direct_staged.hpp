@@ -46,19 +46,22 @@ PK_HD inline std::uint64_t slot_bytes(const View& view, Area area) {
 }
 
 /// Waits until sub-slot of round `round` at `peer` is free again.
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY bool await_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round, int peer) {
+PK_HD bool await_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round, int peer) {
   if (round < rounds.subslots) return true;
   return x.await(x.view().credit(x.view().rank, phase, x.cta(), peer), make_word(m, round - rounds.subslots + 1), peer,
                  "credit");
 }
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY bool await_arrival(X& x, const Operation& op, std::uint64_t m, int phase, std::uint64_t round, int peer) {
+PK_HD bool await_arrival(X& x, const Operation& op, std::uint64_t m, int phase, std::uint64_t round, int peer) {
   return x.await(x.view().arrive(x.view().rank, phase, x.cta(), peer), make_word(m, round + 1), peer, "arrival") &&
          (round > 0 || check_header(x, op, m, peer));
 }
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY void give_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
+PK_HD void give_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
                               std::uint64_t last, int peer) {
   if (round + rounds.subslots < last) {
     x.publish(x.view().credit(peer, phase, x.cta(), x.view().rank), make_word(m, round + 1), peer);
@@ -68,8 +71,9 @@ PK_HD_POLICY void give_credit(X& x, const Rounds& rounds, std::uint64_t m, int p
 }  // namespace detail
 
 /// `Reducer` is Movement, or has reduce(x, bytes, nranks, sources, to, scalars).
+PK_HD_POLICY
 template <class Mover, class X, class Reducer>
-PK_HD_POLICY bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
+PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
   const View& view = x.view();
   const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;
@@ -130,8 +134,9 @@ PK_HD_POLICY bool exchange_staged(X& x, const Operation& op, const Reducer& redu
   return x.leave(m, heard);
 }
 
+PK_HD_POLICY
 template <class Mover, class X, class Reducer>
-PK_HD_POLICY bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer) {
+PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
   const std::uint64_t m = enter<true>(x, op);

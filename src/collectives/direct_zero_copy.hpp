@@ -16,16 +16,19 @@ namespace pkcomm {
 
 namespace detail {
 
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY void tell_once(X& x, std::uint64_t m, int peer) {
+PK_HD void tell_once(X& x, std::uint64_t m, int peer) {
   x.publish(x.view().arrive(peer, 0, x.cta(), x.view().rank), make_word(m, 1), peer);
 }
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY bool await_once(X& x, std::uint64_t m, int peer) {
+PK_HD bool await_once(X& x, std::uint64_t m, int peer) {
   return x.await(x.view().arrive(x.view().rank, 0, x.cta(), peer), make_word(m, 1), peer, "completion");
 }
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY bool await_all_entries(X& x, const Operation& op, std::uint64_t m) {
+PK_HD bool await_all_entries(X& x, const Operation& op, std::uint64_t m) {
   for (int step = 1; step < x.view().nranks; ++step) {
     if (!await_entry(x, op, m, (x.view().rank + step) % x.view().nranks)) return false;
   }
@@ -37,8 +40,9 @@ inline constexpr std::uint64_t kPiece = 64 << 10;
 
 }  // namespace detail
 
+PK_HD_POLICY
 template <class Mover, class X>
-PK_HD_POLICY bool push_zero_copy(X& x, const Operation& op) {
+PK_HD bool push_zero_copy(X& x, const Operation& op) {
   const View& view = x.view();
   const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;
@@ -66,8 +70,9 @@ PK_HD_POLICY bool push_zero_copy(X& x, const Operation& op) {
   return x.leave(m, op.collective == Collective::kAllGather || op.collective == Collective::kAllToAll);
 }
 
+PK_HD_POLICY
 template <class Mover, class X, class Reducer>
-PK_HD_POLICY bool pull_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
+PK_HD bool pull_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
   const View& view = x.view();
   const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;
@@ -107,8 +112,9 @@ PK_HD_POLICY bool pull_zero_copy(X& x, const Operation& op, const Reducer& reduc
   return x.leave(m, op.collective == Collective::kReduceScatter);
 }
 
+PK_HD_POLICY
 template <class Mover, class X, class Reducer>
-PK_HD_POLICY bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
+PK_HD bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
   const std::uint64_t m = enter<true>(x, op);

@@ -10,8 +10,9 @@
 
 namespace pkcomm {
 
+PK_HD_POLICY
 template <class Switch, class X>
-PK_HD_POLICY bool multimem(X& x, const Operation& op, Switch& fabric) {
+PK_HD bool multimem(X& x, const Operation& op, Switch& fabric) {
   const View& view = x.view();
   const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;

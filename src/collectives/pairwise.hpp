@@ -24,8 +24,9 @@ struct Transfer {
 
 enum class Progress { kNone, kSome, kDone, kFailed };
 
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY Progress step_send(X& x, Transfer& transfer) {
+PK_HD Progress step_send(X& x, Transfer& transfer) {
   const View& view = x.view();
   const int me = view.rank, peer = transfer.peer;
   PairWords* const mine = view.pair(me, peer);      // consumed by the peer; my own positions
@@ -49,8 +50,9 @@ PK_HD_POLICY Progress step_send(X& x, Transfer& transfer) {
   return transfer.done == transfer.bytes && consumed == mine->my_sent ? Progress::kDone : progress;
 }
 
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY Progress step_receive(X& x, Transfer& transfer) {
+PK_HD Progress step_receive(X& x, Transfer& transfer) {
   const View& view = x.view();
   const int me = view.rank, peer = transfer.peer;
   PairWords* const mine = view.pair(me, peer);    // what the peer has written; my own positions
@@ -78,8 +80,9 @@ PK_HD_POLICY Progress step_receive(X& x, Transfer& transfer) {
   return transfer.begun && transfer.done == transfer.bytes ? Progress::kDone : progress;
 }
 
+PK_HD_POLICY
 template <class X>
-PK_HD_POLICY Progress step(X& x, Transfer& transfer) {
+PK_HD Progress step(X& x, Transfer& transfer) {
   return transfer.sends ? step_send(x, transfer) : step_receive(x, transfer);
 }
 

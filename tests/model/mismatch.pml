@@ -1,29 +1,36 @@
-/* Mismatched calls. W ranks make up to M calls each, and no two need agree: each call of each rank is drawn from four kinds,
-   so that kinds, roots and arguments differ, calls come in another order, and a rank makes fewer of them.
+/* Mismatched calls. W ranks make up to M calls each, and no two need agree: each call of each rank is drawn from the kinds
+   that the bits of KINDS allow, so that kinds, roots and arguments differ, calls come in another order, and a rank makes
+   fewer of them.
 
-     1  all_reduce          every rank puts to every rank
-     2  all_reduce, of another count
-     3  broadcast, root 0
-     4  broadcast, root 1
+     1   all_reduce              every rank puts to every rank
+     2   all_reduce              of another count
+     4   broadcast, root 0
+     8   broadcast, root 1
+     16  gather, root W-1        the others put to the root and wait for nobody
+     32  all_gather, zero-copy   every rank writes into every rank's user memory, tells it so, and is told
 
-   The number of the call stands for its fingerprint. It rides in two places: the progress word {m, fingerprint}, which a
-   rank that runs ahead overwrites, and the data's tag {m, fingerprint}, which the licence protects. A waiter that sees
-   its own m beside another fingerprint, in either of them, gives up. Deadlines are long: one passes only when nothing else
-   can happen, and no second one is needed after it.
+   A call's kind stands for its fingerprint. It rides in two places: in the progress word {m, fingerprint}, which a rank
+   that runs ahead overwrites, and with the data, where the licence protects it: in the tag {m, fingerprint} of LL packets,
+   or, with RAW, in the header beside raw slots, whose arrival is told by a word that only grows. A waiter that sees
+   its own m beside another fingerprint gives up. Deadlines are long: one passes only when nothing else can happen, and no
+   second one is needed after it.
 
-   Checked: data of another call is never taken, nor is data of another m; no deadlock; if anything ended in an error,
-   every rank knows by the end; if all ranks made the same calls, nothing did; a deadline is needed only where the awaited
-   rank has never shown the waiter another fingerprint: it has left, or passed by without putting anything here.
+   Checked: data of another call is never taken, nor is data of another m; no user memory is written outside the call that
+   lent it; no deadlock; if anything ended in an error, every rank knows by the end; if all ranks made the same calls,
+   nothing did; a deadline is needed only where the awaited rank has never shown the waiter another fingerprint: it has
+   left, or passed by without putting anything here.
 
    What is not claimed: that every mismatch is an error. Two ranks that each broadcast as root put data that nobody reads
    and wait for nobody; each has what it asked for.
 
    Rules, each removed by its macro:
-     NO_TAG_FINGERPRINT   the tag must have the waiter's fingerprint
-     NO_TAG_OPERATION     the tag must have the waiter's m
+     NO_TAG_FINGERPRINT   tag or header must have the waiter's fingerprint
+     NO_TAG_OPERATION     and the waiter's m: in RAW an arrival word that has run ahead proves nothing of m
      NO_TAG_REPORT        a tag of the waiter's m and another fingerprint is an error
      NO_WORD_REPORT       so is such a progress word
      NO_WORD_OPERATION    but only of the waiter's m: of another m it says nothing
+     NO_ENTRY_EXACT       user memory is written only while its owner's word is the waiter's own, m and fingerprint; its
+                          owner cannot have gone further without being told
      NO_LICENCE           the licence keeps a tag from being overwritten before it was seen
      NO_POISON            who gives up stores poison at every peer
      NO_POISON_IN_WAIT    waits look at the poison word too
@@ -34,46 +41,64 @@
 #ifndef M
 #define M 2
 #endif
-#ifndef FIRST
-#define FIRST 1                              /* kinds of calls: FIRST .. LAST */
-#endif
-#ifndef LAST
-#define LAST 4
+#ifndef KINDS
+#define KINDS 15
 #endif
 #include "each.pml"
 
 #define ALL_REDUCE (call == 1 || call == 2)
-#define ROOT (call - 3)
+#define BROADCAST (call == 3 || call == 4)
+#define ROOT (call == 5 -> W - 1 : call - 3)
+#define GATHER (call == 5)
+#define ZERO_COPY (call == 6)
 #define NONE 7                               /* the rank has left before this operation */
+
 #define WORD(m, call) ((m) * 8 + (call))
 #define OPERATION(word) ((word) / 8)
 #define CALL(word) ((word) % 8)
-#define SLOT(p, src) ((((p) * 2 + m % 2)) * W + (src))
+#define SLOT(p, src) slot[(((p) * 2 + m % 2)) * W + (src)]
+#define ARRIVAL(p, src) arrival[(p) * W + (src)]
 
 byte progress[W];                            /* {m, call} last announced */
-byte slot[W * 2 * W];                        /* tag {m, call} last written */
+byte slot[W * 2 * W];                        /* {m, call}: the tag, or the header, and what the data really is */
+byte arrival[W * W];                         /* last m whose raw data have come, or whose writes are done */
 bool poison[W], erred[W];
-byte called[W * (M + 1)];                    /* for assertions: what was called (0: nothing yet) */
-bool put_here[W * W * (M + 1)];              /* for assertions: by whom, for whom and m */
 byte ended;
 bool deadline_passed;
+byte inside[W];                              /* for assertions: {m, call} that the rank's user memory is lent to */
+byte called[W * (M + 1)];                    /* for assertions: what was called (0: nothing yet) */
+bool put_here[W * W * (M + 1)];              /* for assertions: by whom, for whom and m */
 
 #define CALLED(p) called[(p) * (M + 1) + m]
-#define PUT_HERE(src) put_here[((src) * W + me) * (M + 1) + m]
+#define PUT(src, p) put_here[((src) * W + (p)) * (M + 1) + m]
 
-#ifdef NO_TAG_FINGERPRINT
-#define TAG_FITS(src) (OPERATION(slot[SLOT(me, src)]) == m)
-#elif defined(NO_TAG_OPERATION)
-#define TAG_FITS(src) (CALL(slot[SLOT(me, src)]) == call)
+/* Data of operation m have come from src, as far as this rank can see, and they are of the waiter's call. */
+#ifdef RAW
+#define COME(src) (ARRIVAL(me, src) >= m)
 #else
-#define TAG_FITS(src) (slot[SLOT(me, src)] == WORD(m, call))
+#define COME(src) (OPERATION(SLOT(me, src)) == m)
+#endif
+#if defined(NO_TAG_FINGERPRINT)
+#define AGREES(src) (COME(src) && OPERATION(SLOT(me, src)) == m)
+#elif defined(NO_TAG_OPERATION) && defined(RAW)
+#define AGREES(src) (COME(src) && (SLOT(me, src) == WORD(m, call) || OPERATION(SLOT(me, src)) != m))
+#elif defined(NO_TAG_OPERATION)
+#define AGREES(src) (CALL(SLOT(me, src)) == call)
+#else
+#define AGREES(src) (COME(src) && SLOT(me, src) == WORD(m, call))
 #endif
 #ifdef NO_WORD_OPERATION
 #define WORD_DIFFERS(p) (progress[p] > 0 && CALL(progress[p]) != call)
 #else
 #define WORD_DIFFERS(p) (OPERATION(progress[p]) == m && CALL(progress[p]) != call)
 #endif
-#define TAG_DIFFERS(src) (OPERATION(slot[SLOT(me, src)]) == m && CALL(slot[SLOT(me, src)]) != call)
+#ifdef NO_ENTRY_EXACT
+#define ENTERED(p) (OPERATION(progress[p]) >= m && !WORD_DIFFERS(p))
+#else
+#define ENTERED(p) (progress[p] == WORD(m, call))
+#endif
+/* The awaited rank has shown this one a fingerprint, so this one had no need to wait for the deadline. */
+#define SHOWN(p) (PUT(p, me) || (OPERATION(progress[p]) == m && CALL(progress[p]) != call))
 
 /* What ends any wait. */
 #ifdef NO_POISON_IN_WAIT
@@ -87,6 +112,16 @@ bool deadline_passed;
 #define OR_DEADLINE(shown) \
   :: timeout && !deadline_passed -> atomic { deadline_passed = true; assert(!(shown)); goto give_up }
 #endif
+#ifdef NO_WORD_REPORT
+#define OR_WORD(p)
+#else
+#define OR_WORD(p) :: WORD_DIFFERS(p) -> goto give_up
+#endif
+#ifdef NO_TAG_REPORT
+#define OR_TAG(src)
+#else
+#define OR_TAG(src) :: COME(src) && !AGREES(src) -> goto give_up
+#endif
 
 inline put(p) {
 #ifndef NO_LICENCE
@@ -96,22 +131,44 @@ inline put(p) {
   OR_DEADLINE(false)
   fi;
 #endif
-  atomic { slot[SLOT(p, me)] = WORD(m, call); put_here[((me) * W + p) * (M + 1) + m] = true }
+  atomic { SLOT(p, me) = WORD(m, call); PUT(me, p) = true }
+#ifdef RAW
+  ARRIVAL(p, me) = m
+#endif
 }
 
 inline get(src) {
   if
-  :: TAG_FITS(src) -> assert(slot[SLOT(me, src)] == WORD(m, CALLED(src)) && CALLED(src) == call)
-#ifndef NO_TAG_REPORT
-  :: TAG_DIFFERS(src) -> goto give_up
-#endif
-#ifndef NO_WORD_REPORT
-  :: WORD_DIFFERS(src) -> goto give_up
-#endif
+  :: AGREES(src) -> assert(SLOT(me, src) == WORD(m, CALLED(src)) && CALLED(src) == call)
+  OR_TAG(src)
+  OR_WORD(src)
   OR_POISON
-  OR_DEADLINE(PUT_HERE(src) || (OPERATION(progress[src]) == m && CALL(progress[src]) != call))
+  OR_DEADLINE(SHOWN(src))
   fi;
-  assert(TAG_FITS(src))                      /* the read ends: it is still there */
+  assert(AGREES(src))                        /* the read ends: it is still there */
+}
+
+inline write_to_user(p) {
+  if
+  :: ENTERED(p)
+#ifndef NO_ENTRY_EXACT
+  :: OPERATION(progress[p]) > m -> goto give_up
+#endif
+  OR_WORD(p)
+  OR_POISON
+  OR_DEADLINE(SHOWN(p))
+  fi;
+  assert(inside[p] == WORD(m, call));
+  ARRIVAL(p, me) = m
+}
+
+inline told_by(p) {
+  if
+  :: ARRIVAL(me, p) >= m
+  OR_WORD(p)
+  OR_POISON
+  OR_DEADLINE(SHOWN(p))
+  fi
 }
 
 proctype rank(byte me) {
@@ -125,24 +182,45 @@ proctype rank(byte me) {
      fi;
      atomic {
        if
-       :: select(call : FIRST .. LAST)
+#if KINDS & 1
+       :: call = 1
+#endif
+#if KINDS & 2
+       :: call = 2
+#endif
+#if KINDS & 4
+       :: call = 3
+#endif
+#if KINDS & 8
+       :: call = 4
+#endif
+#if KINDS & 16
+       :: call = 5
+#endif
+#if KINDS & 32
+       :: call = 6
+#endif
        :: call = NONE
        fi;
        CALLED(me) = call;
        if
        :: call == NONE -> break
-       :: else -> progress[me] = WORD(m, call)
+       :: else -> progress[me] = WORD(m, call); inside[me] = WORD(m, call)
        fi
      }
      if
      :: ALL_REDUCE ->
         EACH put(p) NEXT;
         EACH get(p) NEXT
-     :: !ALL_REDUCE && ROOT == me -> EACH put(p) NEXT
-     :: !ALL_REDUCE && ROOT != me -> get(ROOT)
+     :: BROADCAST && ROOT == me -> EACH put(p) NEXT
+     :: BROADCAST && ROOT != me -> get(ROOT)
+     :: GATHER && ROOT == me -> EACH get(p) NEXT
+     :: GATHER && ROOT != me -> put(ROOT)
+     :: ZERO_COPY ->
+        EACH write_to_user(p) NEXT;
+        EACH told_by(p) NEXT
      fi;
-     heard = ALL_REDUCE;
-     m++
+     atomic { inside[me] = 0; heard = ALL_REDUCE || ZERO_COPY; m++ }
   :: else -> break
   od;
   goto end;

@@ -68,8 +68,8 @@ class Failures {
 /// One rank inside a world.
 class Rank {
  public:
-  Rank(int rank, int nranks, pkcommComm_t comm, pkcommStream_t stream, Failures& failures)
-      : rank(rank), nranks(nranks), comm(comm), stream(stream), failures_(failures) {}
+  Rank(int own_rank, int all_ranks, pkcommComm_t communicator, pkcommStream_t own_stream, Failures& failures)
+      : rank(own_rank), nranks(all_ranks), comm(communicator), stream(own_stream), failures_(failures) {}
 
   const int rank, nranks;
   pkcommComm_t comm;
