@@ -325,8 +325,11 @@ PKCOMM_API pkcommResult_t pkcommCommGetProperties(pkcommComm_t comm, pkcommCommP
  *
  * What the collectives have in common:
  * Collective: every rank of `comm` calls it, in the same order, with equal count, dtype, op and root. Calls that differ
- *             are found out and end in pkcommMismatch on every rank; nothing is written past a buffer. Either all ranks
- *             give symmetric heap memory at one offset for a buffer, or none does: that too is compared.
+ *             are found out and end in pkcommMismatch on every rank; nothing is written past a buffer. A root that
+ *             waits for nobody may have finished by then and hears of it by the asynchronous error.
+ * Windows:    either all ranks give symmetric heap memory at one offset, or none does, for the buffers that peers may
+ *             touch: the input of all_reduce, reduce, reduce_scatter and gather, the output of all_reduce, broadcast,
+ *             all_gather, all_to_all and scatter. That too is compared.
  * Ownership:  buffers are borrowed until the work has finished on `stream`.
  * Threads:    one caller at a time for one communicator; communicators are independent.
  * Stream:     returns once enqueued, never waits for the device; may be captured in a CUDA graph. One communicator's

@@ -1,3 +1,5 @@
+// Sockets are made close-on-exec, non-blocking and private to this process in one step each. An abstract address belongs
+// to a network namespace and vanishes with its socket; a file belongs to whoever sees the directory and has to be removed.
 #include "bootstrap/endpoint.hpp"
 
 #include <dirent.h>

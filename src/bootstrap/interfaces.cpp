@@ -1,3 +1,4 @@
+// getifaddrs(3) gives the list, one entry an address; the choice among them is a pure function.
 #include "bootstrap/interfaces.hpp"
 
 #include <arpa/inet.h>

@@ -1,3 +1,5 @@
+// One epoll instance and one thread, started for the first watch and ended after the last, so that a process without
+// connections has neither and the library can be unloaded.
 #include "bootstrap/monitor.hpp"
 
 #include <sys/epoll.h>

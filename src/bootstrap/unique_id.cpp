@@ -1,3 +1,4 @@
+// Both listeners exist before the id does, so that no rank can come too early.
 #include "bootstrap/unique_id.hpp"
 
 #include <netinet/in.h>

@@ -22,7 +22,7 @@ struct WordReduction {
   static constexpr bool kReduces = true;
   static constexpr bool kScaled = numerics::kUsesScalars<Op>;
 
-  /// Within each(): this rank's `own` word and the packets of the others, reduced in rank order.
+  /// For the calling thread: this rank's `own` word and the packets of the others, reduced in rank order.
   PK_HD_POLICY
   template <class X, class PacketOf, class ScalarOf>
   PK_HD static std::uint64_t reduce(X& x, std::uint64_t own, std::uint64_t tag, const PacketOf& packet_of,
@@ -49,79 +49,58 @@ struct WordReduction {
   }
 };
 
-namespace detail {
-
+/// `flow`: FullExchange or Pattern of this operation.
 PK_HD_POLICY
 template <class Combine, class Flow, class X>
 PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
   const auto bytes = static_cast<std::uint32_t>(op.block);
-  const std::uint32_t packets = (bytes + 7) / 8;
-  const bool same_for_all = flow.send_at(1) == flow.send_at(0);
-  const bool sends = flow.sends(me);
+  const Share share = share_of(x, (bytes + 7) / 8);
 
-  // Where all get the same, a thread's first word is on its way while the epoch is: nothing of it depends on m.
   const std::uint64_t m = x.epoch() + 1;
-  const std::uint32_t early = share_begin(x, packets);
-  std::uint64_t early_word = 0;
-  if (sends && same_for_all && early < packets) early_word = load_word(op.send, early, bytes);
+  Sender sender(
+      x, share, [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
+      [=](int peer, std::uint32_t at) { return load_word(flow.source(peer), at, bytes); },
+      [&view, me](int peer, std::uint32_t at) { return view.packets(peer, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
-
   const std::uint64_t tag = make_word(m, op.fingerprint);
-  if (sends) {
-    share(x, packets, [&](std::uint32_t at) {
-      const std::uint64_t same = !same_for_all ? 0 : at == early ? early_word : load_word(op.send, at, bytes);
-      distribute(
-          x, tag, [&](int peer) { return flow.moves(me, peer); },
-          [&](int peer) { return same_for_all ? same : load_word(flow.source(peer), at, bytes); },
-          [&](int peer) { return view.packets(peer, m, 0, me) + at; });
-    });
-    for (int peer = 0; peer < nranks; ++peer) {
-      if (peer != me && flow.moves(me, peer)) x.nudge(peer);
-    }
+  sender.send(parity_offset(view, m), tag);
+  for (int step = 1; step < nranks; ++step) {
+    if (flow.moves(me, rank_at(view, step))) x.nudge(rank_at(view, step));
   }
   announce<false>(x, op, m);  // orders nothing here, so behind what is waited for
   if constexpr (Combine::kScaled) {
     if (!exchange_scalars(x, op, m)) return false;
   }
 
-  const auto packet_of = [&](std::uint32_t at) {
-    return [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
-  };
-  if constexpr (Combine::kReduces) {
-    if (flow.receives(me)) {
-      share(x, packets, [&](std::uint32_t at) {
-        const std::uint64_t own = load_word(flow.source(me), at, bytes);
-        store_word(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of(at), Scalars{view, op, m}));
-      });
-    }
-  } else {
-    const bool copies_own = flow.moves(me, me) && flow.source(me) != flow.target(me);
-    share(x, packets, [&](std::uint32_t at) {
+  for (std::uint32_t at = share.begin; at < share.end; at += share.step) {
+    const auto packet_of = [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
+    if constexpr (Combine::kReduces) {
+      if (!flow.moves(rank_at(view, nranks - 1), me)) break;
+      const std::uint64_t own = load_word(flow.source(me), at, bytes);
+      store_word(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of, Scalars{view, op, m}));
+    } else {
       collect(
-          x, tag, [&](int source) { return flow.moves(source, me); }, packet_of(at),
+          x, tag, [&](int source) { return flow.moves(source, me); }, packet_of,
           [&](int source, std::uint64_t word) {
+            if (!flow.moves(source, me)) return;
             if (source == me) {
-              if (copies_own) store_word(flow.target(me), at, bytes, load_word(flow.source(me), at, bytes));
-            } else if (flow.moves(source, me)) {
-              store_word(flow.target(source), at, bytes, word);
+              if (flow.source(me) == flow.target(me)) return;
+              word = load_word(flow.source(me), at, bytes);
             }
+            store_word(flow.target(source), at, bytes, word);
           });
-    });
+    }
   }
-  const bool heard = FullExchange::serves(op.collective) || op.collective == Collective::kReduceScatter ||
-                     op.collective == Collective::kAllToAll;
-  return x.leave(m, heard);
+  return x.leave(m, flow.all_hear_all());
 }
-
-}  // namespace detail
 
 PK_HD_POLICY
 template <class Combine, class X>
 PK_HD bool one_shot_ll(X& x, const Operation& op) {
-  if (FullExchange::serves(op.collective)) return detail::one_shot_ll<Combine>(x, op, FullExchange{op});
-  return detail::one_shot_ll<Combine>(x, op, Pattern{op});
+  if (FullExchange::serves(op.collective)) return one_shot_ll<Combine>(x, op, FullExchange{op});
+  return one_shot_ll<Combine>(x, op, Pattern{op});
 }
 
 /// A barrier is an announcement that is waited for, by release and acquire.

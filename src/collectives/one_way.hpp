@@ -16,7 +16,7 @@
 // Within each(), a call concerns the one thread; outside, the whole block. On a GPU failed() is a thread's own until the
 // next barrier or await of the block; so a schedule leaves early only behind one, and after a failure nothing is sent.
 // A policy whose threads run at once has besides:
-//   x.share(n, f)  x.share_begin()   as share() below, dealing items out to the threads of all CTAs in turn
+//   x.share_of(n)                    as share_of() below, dealing the items out to the threads of all CTAs in turn
 //   x.collect(...)                   as collect() below, waiting for all packets at once
 // A schedule returns false when a wait gave up: it then publishes nothing more.
 #pragma once
@@ -59,55 +59,83 @@ PK_HD std::uint64_t enter(X& x, const Operation& op) {
   return m;
 }
 
-/// Items of which every CTA does its part, as share() deals them out.
+/// The items that the calling thread has of those that all CTAs share: begin, begin + step, ... below end.
+struct Share {
+  std::uint32_t begin, end, step;
+};
+
+/// Shares n items, 8-byte packets mostly, out to all CTAs, the same way on every rank.
 PK_HD_POLICY
 template <class X>
-PK_HD std::uint32_t share_begin(X& x, std::uint32_t n) {
-  if constexpr (requires { x.share_begin(); }) {
-    return x.share_begin();
-  } else {
-    return static_cast<std::uint32_t>(column_of(std::uint64_t{n} * 8, x.cta(), x.ctas()).begin / 8);
-  }
-}
-
-/// f(i) for this CTA's part of the items i < n, as each() does; the same part on every rank. share_begin() is the first of
-/// the calling thread. Packets of 8 bytes are items; there are less than 2^32 of them.
-PK_HD_POLICY
-template <class X, class F>
-PK_HD void share(X& x, std::uint32_t n, const F& f) {
-  if constexpr (requires { x.share(n, f); }) {
-    x.share(n, f);
+PK_HD Share share_of(X& x, std::uint32_t n) {
+  if constexpr (requires { x.share_of(n); }) {
+    return x.share_of(n);
   } else {
     const Part column = column_of(std::uint64_t{n} * 8, x.cta(), x.ctas());
-    x.each(column.bytes / 8, [&](std::uint64_t i) { f(static_cast<std::uint32_t>(column.begin / 8 + i)); });
+    return {static_cast<std::uint32_t>(column.begin / 8), static_cast<std::uint32_t>((column.begin + column.bytes) / 8), 1};
   }
 }
 
-/// Within each(): puts word_for(r) into the packet at packet_for(r) for every other rank r that goes_to(r). The words are
-/// read together before the first is sent.
-PK_HD_POLICY
-template <class X, class GoesTo, class WordFor, class PacketFor>
-PK_HD void distribute(X& x, std::uint64_t tag, const GoesTo& goes_to, const WordFor& word_for, const PacketFor& packet_for) {
-  constexpr int kTogether = 8;
-  const View& view = x.view();
-  for (int begin = 1; begin < view.nranks; begin += kTogether) {
-    std::uint64_t words[kTogether] = {};
-    PK_UNROLL
-    for (int i = 0; i < kTogether; ++i) {
-      if (begin + i >= view.nranks) break;
-      const int peer = rank_at(view, begin + i);
-      if (goes_to(peer)) words[i] = word_for(peer);
-    }
-    PK_UNROLL
-    for (int i = 0; i < kTogether; ++i) {
-      if (begin + i >= view.nranks) break;
-      const int peer = rank_at(view, begin + i);
-      if (goes_to(peer)) x.put(packet_for(peer), words[i], tag);
-    }
-  }
+/// How many packets lie between a place in the staging of even operations and the same place in that of operation m.
+PK_HD inline std::ptrdiff_t parity_offset(const View& view, std::uint64_t m) {
+  return view.packets(0, m, 0, 0) - view.packets(0, 0, 0, 0);
 }
 
-/// Within each(): calls sink(r, word) for r = 0, 1, ... nranks - 1, with the payload of the packet at packet_of(r) where
+/// Sends word_for(peer, item) into the packet place_for(peer, item), a place of even operations, for every item of a share
+/// and every other rank that goes_to(peer, item). The words of several peers are read together, and the first ones when it
+/// is made: while the epoch, on which they do not depend, is on its way.
+template <class X, class GoesTo, class WordFor, class PlaceFor>
+class Sender {
+ public:
+  PK_HD_POLICY
+  PK_HD Sender(X& x, const Share& share, const GoesTo& goes_to, const WordFor& word_for, const PlaceFor& place_for)
+      : x_(x), share_(share), goes_to_(goes_to), word_for_(word_for), place_for_(place_for), item_(share.begin) {
+    if (item_ < share_.end) prepare();
+  }
+  PK_HD_POLICY
+  PK_HD void send(std::ptrdiff_t offset, std::uint64_t tag) {
+    while (item_ < share_.end) {
+      PK_UNROLL
+      for (int i = 0; i < kTogether; ++i) {
+        if (step_ + i >= x_.view().nranks) break;
+        if (goes_to_(rank_at(x_.view(), step_ + i), item_)) x_.put(places_[i] + offset, words_[i], tag);
+      }
+      step_ += kTogether;
+      if (step_ >= x_.view().nranks) {
+        step_ = 1;
+        item_ += share_.step;
+      }
+      if (item_ < share_.end) prepare();
+    }
+  }
+
+ private:
+  static constexpr int kTogether = 8;
+
+  PK_HD_POLICY
+  PK_HD void prepare() {
+    PK_UNROLL
+    for (int i = 0; i < kTogether; ++i) {
+      if (step_ + i >= x_.view().nranks) break;
+      const int peer = rank_at(x_.view(), step_ + i);
+      if (!goes_to_(peer, item_)) continue;
+      words_[i] = word_for_(peer, item_);
+      places_[i] = place_for_(peer, item_);
+    }
+  }
+
+  X& x_;
+  const Share share_;
+  const GoesTo goes_to_;
+  const WordFor word_for_;
+  const PlaceFor place_for_;
+  std::uint32_t item_;
+  int step_ = 1;  // of the first peer that is prepared
+  std::uint64_t words_[kTogether];
+  Packet* places_[kTogether];
+};
+
+/// For the calling thread: sink(r, word) for r = 0, 1, ... nranks - 1, with the payload of the packet at packet_of(r) where
 /// another rank comes_from(r), else with 0.
 PK_HD_POLICY
 template <class X, class ComesFrom, class PacketOf, class Sink>

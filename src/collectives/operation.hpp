@@ -49,6 +49,11 @@ struct Pattern {
   PK_HD bool receives(int rank) const {
     return (op.collective != Collective::kGather && op.collective != Collective::kReduce) || rank == op.root;
   }
+  /// Whether every rank receives from every other.
+  PK_HD bool all_hear_all() const {
+    return op.collective == Collective::kAllReduce || op.collective == Collective::kAllGather ||
+           op.collective == Collective::kReduceScatter || op.collective == Collective::kAllToAll;
+  }
   /// Offset in the sender's buffer of the block for rank `to`.
   PK_HD std::uint64_t send_at(int to) const {
     const bool blocks = op.collective == Collective::kAllToAll || op.collective == Collective::kScatter ||
@@ -74,6 +79,7 @@ struct FullExchange {
     return collective == Collective::kAllReduce || collective == Collective::kAllGather;
   }
   PK_HD constexpr bool moves(int, int) const { return true; }
+  PK_HD constexpr bool all_hear_all() const { return true; }
   PK_HD constexpr bool sends(int) const { return true; }
   PK_HD constexpr bool receives(int) const { return true; }
   PK_HD constexpr std::uint64_t send_at(int) const { return 0; }

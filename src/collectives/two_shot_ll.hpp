@@ -41,43 +41,45 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
   const int me = view.rank, nranks = view.nranks;
   const detail::Slices slices{static_cast<std::uint32_t>(slice_of(op.block, 0, nranks).bytes),
                               static_cast<std::uint32_t>(op.block)};
-  const std::uint64_t m = enter<false>(x, op);
-  const std::uint64_t tag = make_word(m, op.fingerprint);
+  const Share share = share_of(x, slices.packets());
+  const auto input = [&op, slices](int owner, std::uint32_t at) {
+    return load_word(op.send + slices.begin(owner), at, slices.bytes(owner));
+  };
+  const bool feeds = Combine::kReduces || me == op.root;  // has input
+
+  const std::uint64_t m = x.epoch() + 1;
+  Sender sender(
+      x, share, [=](int owner, std::uint32_t at) { return feeds && slices.has(owner, at); }, input,
+      [&view, me](int owner, std::uint32_t at) { return view.packets(owner, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
+  const std::uint64_t tag = make_word(m, op.fingerprint);
+  const std::ptrdiff_t offset = parity_offset(view, m);
+  sender.send(offset, tag);
+  for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
+  announce<false>(x, op, m);
   if constexpr (Combine::kScaled) {
     if (!exchange_scalars(x, op, m)) return false;
   }
 
-  const auto input = [&](int owner, std::uint32_t at) {
-    return load_word(op.send + slices.begin(owner), at, slices.bytes(owner));
-  };
-  const bool feeds = Combine::kReduces || me == op.root;  // has input
-  if (feeds) {
-    share(x, slices.packets(), [&](std::uint32_t at) {
-      distribute(
-          x, tag, [&](int owner) { return slices.has(owner, at); }, [&](int owner) { return input(owner, at); },
-          [&](int owner) { return view.packets(owner, m, 0, me) + at; });
-    });
-    for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
-  }
-
   const bool everybody = op.collective != Collective::kReduce;  // receives results
   const bool receives = everybody || me == op.root;
-  share(x, slices.packets(), [&](std::uint32_t at) {
-    if (!slices.has(me, at)) return;
+  for (std::uint32_t at = share.begin; at < share.end && slices.has(me, at); at += share.step) {
     std::uint64_t word;
     if constexpr (Combine::kReduces) {
-      const auto packet_of = [&](int source) { return view.packets(me, m, 0, source) + at; };
+      const auto packet_of = [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
       word = Combine::reduce(x, input(me, at), tag, packet_of, Scalars{view, op, m});
     } else {
       word = me == op.root ? input(me, at) : x.poll(view.packets(me, m, 0, op.root) + at, tag, op.root);
     }
-    if (x.failed()) return;
-    distribute(
-        x, tag, [&](int peer) { return Combine::kReduces ? everybody || peer == op.root : peer != op.root; },
-        [&](int) { return word; }, [&](int peer) { return view.packets(peer, m, 1, me) + at; });
+    if (x.failed()) break;
+    Sender(
+        x, Share{at, at + 1, 1},
+        [=, &op](int peer, std::uint32_t) { return Combine::kReduces ? everybody || peer == op.root : peer != op.root; },
+        [=](int, std::uint32_t) { return word; },
+        [&view, me](int peer, std::uint32_t packet) { return view.packets(peer, 0, 1, me) + packet; })
+        .send(offset, tag);
     if (receives) store_word(op.recv + slices.begin(me), at, slices.bytes(me), word);
-  });
+  }
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
 
   const bool root_of_broadcast = !Combine::kReduces && me == op.root;
@@ -87,7 +89,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
       x.copy(op.recv + column.begin, op.send + column.begin, column.bytes);
     }
   } else if (receives) {
-    share(x, slices.packets(), [&](std::uint32_t at) {
+    for (std::uint32_t at = share.begin; at < share.end; at += share.step) {
       collect(
           x, tag, [&](int owner) { return slices.has(owner, at); },
           [&](int owner) { return view.packets(me, m, 1, owner) + at; },
@@ -96,7 +98,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
               store_word(op.recv + slices.begin(owner), at, slices.bytes(owner), word);
             }
           });
-    });
+    }
   }
   // A rank whose slice is empty has heard from the owners alone.
   const bool no_slice_is_empty = slices.bytes(nranks - 1) > 0;

@@ -7,11 +7,13 @@
      4   broadcast, root 0
      8   broadcast, root 1
      16  gather, root W-1        the others put to the root and wait for nobody
-     32  all_gather, zero-copy   every rank writes into every rank's user memory, tells it so, and is told
+     32  all_gather, zero-copy   every rank writes into every rank's user memory and tells it so (with RAW)
+     64  broadcast, zero-copy    the same from root 0 alone
 
    A call's kind stands for its fingerprint. It rides in two places: in the progress word {m, fingerprint}, which a rank
    that runs ahead overwrites, and with the data, where the licence protects it: in the tag {m, fingerprint} of LL packets,
-   or, with RAW, in the header beside raw slots, whose arrival is told by a word that only grows. A waiter that sees
+   or, with RAW, in the header beside raw slots, whose arrival is told by a word that only grows. Who has written user memory
+   tells so by the same header and word. A waiter that sees
    its own m beside another fingerprint gives up. Deadlines are long: one passes only when nothing else can happen, and no
    second one is needed after it.
 
@@ -48,10 +50,11 @@
 
 #define ALL_REDUCE (call == 1 || call == 2)
 #define BROADCAST (call == 3 || call == 4)
-#define ROOT (call == 5 -> W - 1 : call - 3)
 #define GATHER (call == 5)
-#define ZERO_COPY (call == 6)
-#define NONE 7                               /* the rank has left before this operation */
+#define ALL_GATHER_ZERO (call == 6)
+#define BROADCAST_ZERO (call == 7)
+#define ROOT (GATHER -> W - 1 : (BROADCAST_ZERO -> 0 : call - 3))
+#define NONE 8                               /* the rank has left before this operation */
 
 #define WORD(m, call) ((m) * 8 + (call))
 #define OPERATION(word) ((word) / 8)
@@ -123,6 +126,15 @@ bool put_here[W * W * (M + 1)];              /* for assertions: by whom, for who
 #define OR_TAG(src) :: COME(src) && !AGREES(src) -> goto give_up
 #endif
 
+inline publish(p) {
+  atomic { SLOT(p, me) = WORD(m, call); PUT(me, p) = true };
+#ifdef RAW
+  ARRIVAL(p, me) = m
+#else
+  skip
+#endif
+}
+
 inline put(p) {
 #ifndef NO_LICENCE
   if
@@ -131,10 +143,21 @@ inline put(p) {
   OR_DEADLINE(false)
   fi;
 #endif
-  atomic { SLOT(p, me) = WORD(m, call); PUT(me, p) = true }
-#ifdef RAW
-  ARRIVAL(p, me) = m
+  publish(p)
+}
+
+inline put_to_user(p) {
+  if
+  :: ENTERED(p)
+#ifndef NO_ENTRY_EXACT
+  :: OPERATION(progress[p]) > m -> goto give_up
 #endif
+  OR_WORD(p)
+  OR_POISON
+  OR_DEADLINE(SHOWN(p))
+  fi;
+  assert(inside[p] == WORD(m, call));
+  publish(p)
 }
 
 inline get(src) {
@@ -146,29 +169,6 @@ inline get(src) {
   OR_DEADLINE(SHOWN(src))
   fi;
   assert(AGREES(src))                        /* the read ends: it is still there */
-}
-
-inline write_to_user(p) {
-  if
-  :: ENTERED(p)
-#ifndef NO_ENTRY_EXACT
-  :: OPERATION(progress[p]) > m -> goto give_up
-#endif
-  OR_WORD(p)
-  OR_POISON
-  OR_DEADLINE(SHOWN(p))
-  fi;
-  assert(inside[p] == WORD(m, call));
-  ARRIVAL(p, me) = m
-}
-
-inline told_by(p) {
-  if
-  :: ARRIVAL(me, p) >= m
-  OR_WORD(p)
-  OR_POISON
-  OR_DEADLINE(SHOWN(p))
-  fi
 }
 
 proctype rank(byte me) {
@@ -200,6 +200,9 @@ proctype rank(byte me) {
 #if KINDS & 32
        :: call = 6
 #endif
+#if KINDS & 64
+       :: call = 7
+#endif
        :: call = NONE
        fi;
        CALLED(me) = call;
@@ -216,11 +219,13 @@ proctype rank(byte me) {
      :: BROADCAST && ROOT != me -> get(ROOT)
      :: GATHER && ROOT == me -> EACH get(p) NEXT
      :: GATHER && ROOT != me -> put(ROOT)
-     :: ZERO_COPY ->
-        EACH write_to_user(p) NEXT;
-        EACH told_by(p) NEXT
+     :: ALL_GATHER_ZERO ->
+        EACH put_to_user(p) NEXT;
+        EACH get(p) NEXT
+     :: BROADCAST_ZERO && ROOT == me -> EACH put_to_user(p) NEXT
+     :: BROADCAST_ZERO && ROOT != me -> get(ROOT)
      fi;
-     atomic { inside[me] = 0; heard = ALL_REDUCE || ZERO_COPY; m++ }
+     atomic { inside[me] = 0; heard = ALL_REDUCE || ALL_GATHER_ZERO; m++ }
   :: else -> break
   od;
   goto end;

@@ -168,7 +168,7 @@ TEST_CASE("a team that is not complete names who is missing", "[unit][perf]") {
 
 TEST_CASE("a rank that leaves is noticed at once", "[unit][perf]") {
   const MeetingPoint where = own_meeting_point("leaves");
-  std::thread other([&] { CHECK(Team::join(where, 1, 2, 30).ok()); });  // and is gone
+  std::thread other([&] { (void)Team::join(where, 1, 2, 30); });  // and is gone
   Result<Team> team = Team::join(where, 0, 2, 30);
   other.join();
   REQUIRE(team.ok());

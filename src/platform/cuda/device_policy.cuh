@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "collectives/one_way.hpp"
 #include "platform/cuda/give_up.cuh"
 #include "platform/cuda/ptx.cuh"
 #include "protocol/layout.hpp"
@@ -38,30 +39,23 @@ class DevicePolicy {
     alone_ = false;
     pending_ = true;
   }
-  template <class F>
-  __device__ void share(std::uint32_t n, const F& f) {
-    alone_ = true;
-    for (std::uint32_t i = share_begin(); i < n; i += gridDim.x * blockDim.x) f(i);
-    alone_ = false;
-    pending_ = true;
+  __device__ Share share_of(std::uint32_t n) const {
+    return {blockIdx.x * blockDim.x + threadIdx.x, n, gridDim.x * blockDim.x};
   }
-  __device__ std::uint32_t share_begin() const { return blockIdx.x * blockDim.x + threadIdx.x; }
   __device__ void barrier() {
-    trouble_ = __syncthreads_or(failed());
+    failed_ = __syncthreads_or(failed_) != 0;
     pending_ = false;
   }
-  __device__ bool failed() const { return trouble_ != 0; }
+  __device__ bool failed() const { return failed_; }
 
-  /// Operations finished. Poison is looked at on the way, all in flight together and nothing waited for: a rank that has
-  /// given up, or whose peer has, stores nothing more. Relaxed: written by kernels before this one, which have ended, or
-  /// by a peer that publishes nothing by it.
+  /// Operations finished. Relaxed: written by kernels before this one, which have ended. Nothing waits for the words yet. A
+  /// rank that has given up finds it out here and sends nothing more; what a peer gave up, its next wait finds out.
   __device__ std::uint64_t epoch() {
     ptx::wait_for_prerequisites();
-    const ControlBlock* const own = view_.control(view_.rank);
     static_assert(offsetof(ControlBlock, heard) == offsetof(ControlBlock, epoch) + 8);
-    const ptx::Pair words = ptx::load_pair_relaxed_gpu(&own->epoch);
-    trouble_ = ptx::load_relaxed_sys(&own->poison);
+    const ptx::Pair words = ptx::load_pair_relaxed_gpu(&view_.control(view_.rank)->epoch);
     heard_ = words.second;
+    failed_ = heard_ >= kGaveUp;
     return words.first;
   }
   __device__ std::uint64_t heard() const { return heard_; }
@@ -99,7 +93,7 @@ class DevicePolicy {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen != expected && operation_of(seen) == operation_of(expected)) {
         give_up(given_, link_, pkcommMismatch, peer, "agreement", expected, seen);
-        trouble_ = 1;
+        failed_ = true;
       }
     }
     if (!alone_) barrier();
@@ -107,7 +101,7 @@ class DevicePolicy {
   }
   __device__ void disagree(int peer, std::uint64_t theirs, std::uint64_t ours) {
     if (threadIdx.x == 0) give_up(given_, link_, pkcommMismatch, peer, "message size", ours, theirs);
-    trouble_ = 1;
+    failed_ = true;
   }
 
   /// The same value in the whole block, whatever happens to the word meanwhile.
@@ -134,7 +128,7 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
-      if (spins % kSpinsPerLook == 0) trouble_ = in_trouble(given_, link_, peer, "packet", tag, seen.tag, true, started_ns);
+      if (spins % kSpinsPerLook == 0) failed_ = in_trouble(given_, link_, peer, "packet", tag, seen.tag, true, started_ns);
     }
     return 0;
   }
@@ -185,7 +179,7 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) trouble_ = in_trouble(given_, link_, peer, phase, wanted, seen, false, started_ns);
+      if (spins % kSpinsPerLook == 0) failed_ = in_trouble(given_, link_, peer, phase, wanted, seen, false, started_ns);
     }
     return false;
   }
@@ -223,7 +217,7 @@ class DevicePolicy {
         for (int i = 0; i < kTogether; ++i) {
           if (first + i < view_.nranks && seen[i].tag != tag) missing = i;
         }
-        trouble_ = in_trouble(given_, link_, first + missing, "packet", tag, 0, true, started_ns);
+        failed_ = in_trouble(given_, link_, first + missing, "packet", tag, 0, true, started_ns);
       }
     }
 #pragma unroll
@@ -238,7 +232,7 @@ class DevicePolicy {
   const DeviceLink& link_;
   std::uint64_t heard_ = 0;
   std::uint64_t began_after_ = 0;  // operation that had begun last before this one; CTA 0's first thread
-  std::uint64_t trouble_ = 0;  // not zero: failed
+  bool failed_ = false;
   bool pending_ = false;  // the block has done something since its last barrier
   bool alone_ = false;    // inside each()
 };

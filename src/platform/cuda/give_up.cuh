@@ -38,6 +38,8 @@ struct DeviceLink {
   std::uint64_t deadline_ns = 0;           // of one wait; 0: none
 };
 
+/// ControlBlock::heard of a rank that has given up. Larger than any operation, so none skips its licence by it.
+inline constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;
 inline constexpr std::uint32_t kSpinsPerLook = 1024;  // looks at the word between two looks at everything else
 
 __device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
@@ -47,6 +49,7 @@ __device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
 __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, pkcommResult_t result, int peer,
                                const char* phase, std::uint64_t wanted, std::uint64_t seen) {
   if (ptx::exchange_if_equal_release_gpu(&link.words->error_claimed, 0, 1) != 0) return;
+  ptx::store_relaxed_sys(&view.control(view.rank)->heard, kGaveUp);
   ErrorRecord& error = *link.error;
   error.operation = operation_of(wanted);
   error.wanted = wanted;
