@@ -1,5 +1,6 @@
-// Sockets are made close-on-exec, non-blocking and private to this process in one step each. An abstract address belongs
-// to a network namespace and vanishes with its socket; a file belongs to whoever sees the directory and has to be removed.
+// Sockets are made close-on-exec, non-blocking and private to this process in one step each. An abstract address
+// belongs to a network namespace and vanishes with its socket; a file belongs to whoever sees the directory and has
+// to be removed.
 #include "bootstrap/endpoint.hpp"
 
 #include <dirent.h>
@@ -49,7 +50,8 @@ PrivateFd make_socket(int family) {
       [family] { return ::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0); });
 }
 
-/// An abstract address begins with a zero byte and has the length of its name; an empty name lets the kernel pick one.
+/// An abstract address begins with a zero byte and has the length of its name; an empty name lets the kernel pick
+/// one.
 UnixAddress abstract_address(const std::string& name) {
   UnixAddress result;
   result.address.sun_family = AF_UNIX;

@@ -1,5 +1,6 @@
-// Which address of this machine the TCP listener of a rendezvous takes. The rules of PKCOMM_SOCKET_IFNAME are NCCL's:
-// a comma-separated list of name prefixes; '=' in front makes the names exact; '^' in front excludes them ("^=" both).
+// Which address of this machine the TCP listener of a rendezvous takes. The rules of PKCOMM_SOCKET_IFNAME are
+// NCCL's: a comma-separated list of name prefixes; '=' in front makes the names exact; '^' in front excludes them
+// ("^=" both).
 #pragma once
 
 #include <sys/socket.h>
@@ -24,9 +25,9 @@ struct Interface {
 /// IPv4 and IPv6 addresses of the interfaces that are up; empty where the system does not tell.
 std::vector<Interface> list_interfaces();
 
-/// The address to listen on, or nothing where there is none. `rule` empty: the first interface that is neither loopback
-/// nor made by docker, else the first docker one, else loopback; of an interface IPv4 goes before IPv6, and IPv6 with
-/// a scope comes last. A rule that leaves none is pkcommInvalidUsage, with the names found. Pure.
+/// The address to listen on, or nothing where there is none. `rule` empty: the first interface that is neither
+/// loopback nor made by docker, else the first docker one, else loopback; of an interface IPv4 goes before IPv6, and
+/// IPv6 with a scope comes last. A rule that leaves none is pkcommInvalidUsage, with the names found. Pure.
 Result<std::optional<Interface>> choose_interface(const std::vector<Interface>& interfaces,
                                                   std::string_view rule);
 

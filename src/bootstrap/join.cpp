@@ -1,5 +1,5 @@
-// Membership::join: from an id and a rank to a connected membership. Three steps, each with the same deadline: a seat in
-// this process, the rendezvous of all ranks, the connections among the processes.
+// Membership::join: from an id and a rank to a connected membership. Three steps, each with the same deadline: a
+// seat in this process, the rendezvous of all ranks, the connections among the processes.
 #include <string>
 #include <utility>
 
@@ -43,7 +43,8 @@ Result<Table> table_of(Result<Outcome> answer, const Describe& describe) {
   return std::move(*outcome.table);
 }
 
-/// This process's part in the rendezvous where it was the one to make the id; given up to itself unless all went well.
+/// This process's part in the rendezvous where it was the one to make the id; given up to itself unless all went
+/// well.
 class Host {
  public:
   explicit Host(std::shared_ptr<Rendezvous> rendezvous) : rendezvous_(std::move(rendezvous)) {}

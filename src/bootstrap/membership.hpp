@@ -1,6 +1,6 @@
 // What the ranks of one communicator that live in one process share: who is where, the connections to the other
-// processes, and the meeting in which local ranks act as one. Ranks are threads or are driven by one; a rank takes part
-// in one meeting at a time, and all ranks in the same order.
+// processes, and the meeting in which local ranks act as one. Ranks are threads or are driven by one; a rank takes
+// part in one meeting at a time, and all ranks in the same order.
 #pragma once
 
 #include <atomic>
@@ -34,12 +34,12 @@ using Describe = std::function<std::string(std::span<const std::byte> one, std::
 
 class Membership {
  public:
-  /// Every rank of the communicator calls it, with nranks 1 to kMaxRanks. `agreement`, at most kMaxAgreementBytes, must be equal on all ranks; if it is not, all ranks get
-  /// pkcommInvalidUsage naming two that differ, with the words of `describe` (may be empty). `cancelled` may be null;
-  /// raising it ends a join within some 10 ms.
-  /// Errors: pkcommInvalidArgument (id, nranks, rank, size of the agreement), pkcommInvalidUsage (ranks disagree, one
-  /// rank twice, the id has served), pkcommTimeout (the text lists who is missing), pkcommRemoteError (a rank left or
-  /// died meanwhile), pkcommAborted, pkcommSystemError.
+  /// Every rank of the communicator calls it, with nranks 1 to kMaxRanks. `agreement`, at most kMaxAgreementBytes,
+  /// must be equal on all ranks; if it is not, all ranks get pkcommInvalidUsage naming two that differ, with the
+  /// words of `describe` (may be empty). `cancelled` may be null; raising it ends a join within some 10 ms.
+  /// Errors: pkcommInvalidArgument (id, nranks, rank, size of the agreement), pkcommInvalidUsage (ranks disagree,
+  /// one rank twice, the id has served), pkcommTimeout (the text lists who is missing), pkcommRemoteError (a rank
+  /// left or died meanwhile), pkcommAborted, pkcommSystemError.
   static Result<std::shared_ptr<Membership>> join(const pkcommUniqueId& id, int nranks, int rank,
                                                   std::span<const std::byte> agreement,
                                                   const Describe& describe, Deadline deadline,
@@ -59,14 +59,16 @@ class Membership {
   /// "rank 2 (pid 4711)", "ranks 2-5 (pid 4711)": a process in the words of messages.
   std::string name_of(int process) const { return table_.name_of(process); }
 
-  /// All local ranks meet; the last to arrive runs its own `work`, once, with the mesh to the other processes; all get
-  /// its Status. Every process of the communicator does the same. `what` ("allocation", "split"; up to 27 characters)
-  /// is shown in errors, and ranks that come for different things get pkcommInvalidUsage, in all processes.
-  /// After a meeting that ended by its deadline, a lost process or `cancel`, all later ones fail with the same error.
+  /// All local ranks meet; the last to arrive runs its own `work`, once, with the mesh to the other processes; all
+  /// get its Status. Every process of the communicator does the same. `what` ("allocation", "split"; up to 31
+  /// characters) is shown in errors, and ranks that come for different things get pkcommInvalidUsage, in all
+  /// processes. After a meeting that ended by its deadline, a lost process or `cancel`, all later ones fail with the
+  /// same error.
   Status together(int rank, const char* what, Deadline deadline, const std::function<Status(Mesh&)>& work);
 
-  /// Every rank gives `mine` and receives nranks() times as many bytes in `all`, in the order of the ranks. Ranks that
-  /// give different sizes all get pkcommInvalidUsage. At most Mesh::kMaxMessageBytes for the ranks of one process.
+  /// Every rank gives `mine` and receives nranks() times as many bytes in `all`, in the order of the ranks. Ranks
+  /// that give different sizes all get pkcommInvalidUsage. At most Mesh::kMaxMessageBytes for the ranks of one
+  /// process.
   Status all_gather(int rank, const char* what, std::span<const std::byte> mine, std::span<std::byte> all,
                     Deadline deadline);
 

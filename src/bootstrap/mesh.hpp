@@ -50,7 +50,8 @@ class Mesh {
   /// everybody's in the order of the processes. After an error the streams may be out of step, so that every later
   /// call returns the same error; except where all processes see it alike: a peer's `refuse`, another `what`.
   /// Errors: pkcommTimeout (names the ranks not heard from), pkcommRemoteError (names who left or died),
-  /// pkcommAborted, pkcommInvalidUsage (processes disagree about `what`), pkcommSystemError, what a peer refused with.
+  /// pkcommAborted, pkcommInvalidUsage (processes disagree about `what`), pkcommSystemError, what a peer refused
+  /// with.
   Status exchange(const char* what, std::span<const std::byte> mine, int fd, std::vector<Message>& all,
                   Deadline deadline);
 
@@ -60,7 +61,8 @@ class Mesh {
 
   /// What the closed connection of `process` left behind. Any thread.
   Departure departure_of(int process);
-  /// Tells the peers that this process goes on purpose (kLeft becomes kGaveUp after an error), as far as that is possible without waiting, and closes.
+  /// Tells the peers that this process goes on purpose (kLeft becomes kGaveUp after an error), as far as that is
+  /// possible without waiting, and closes.
   void close(Departure why);
   int descriptor_of(int process) const { return peers_[static_cast<std::size_t>(process)]->socket.get(); }
   /// "rank 2 (pid 4711)" or "ranks 2, 3 (pid 4711)".

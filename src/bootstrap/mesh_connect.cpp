@@ -1,5 +1,5 @@
-// One loop does all: it connects, accepts and reads greetings without blocking, so no order among the processes is needed
-// and none can wait for another in a circle.
+// One loop does all: it connects, accepts and reads greetings without blocking, so no order among the processes is
+// needed and none can wait for another in a circle.
 #include "bootstrap/mesh_connect.hpp"
 
 #include <poll.h>

@@ -37,7 +37,8 @@ class Monitor {
   void run(int epoll_fd);
   void hung_up(std::uint64_t key);
 
-  // `lifecycle_mutex_` is taken first and held while the thread starts or ends; the thread itself takes `mutex_` only.
+  // `lifecycle_mutex_` is taken first and held while the thread starts or ends; the thread itself takes `mutex_`
+  // only.
   std::mutex lifecycle_mutex_;
   int watches_ = 0;
   std::thread thread_;

@@ -1,4 +1,5 @@
-// 128 random bits from the kernel: they name a communicator or a process where a number could be guessed or used twice.
+// 128 random bits from the kernel: they name a communicator or a process where a number could be guessed or used
+// twice.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
-// Owns a descriptor that must stay this process's own: a connection or a listener. A forked child closes its copies at
-// once, since a peer sees end-of-file only when the last copy is gone, and the child's end must not shut down what the
-// parent uses. All are close-on-exec besides.
+// Owns a descriptor that must stay this process's own: a connection or a listener. A forked child closes its copies
+// at once, since a peer sees end-of-file only when the last copy is gone, and the child's end must not shut down
+// what the parent uses. All are close-on-exec besides.
 #pragma once
 
 #include <cstdint>

@@ -22,11 +22,12 @@ namespace {
 
 std::atomic<std::uint64_t> generation{1};
 
-// A leaf lock: nothing else is locked or allocated while it is held (an allocator has fork handlers too). fork() takes
-// it, so a child finds the list whole and the lock in its own hands.
+// A leaf lock: nothing else is locked or allocated while it is held (an allocator has fork handlers too). fork()
+// takes it, so a child finds the list whole and the lock in its own hands.
 pthread_mutex_t fork_mutex = PTHREAD_MUTEX_INITIALIZER;
 
-// One bit a descriptor number, up to Linux's usual hard limit (fs.nr_open, 1,048,576); a child keeps what lies beyond.
+// One bit a descriptor number, up to Linux's usual hard limit (fs.nr_open, 1,048,576); a child keeps what lies
+// beyond.
 class FdSet {
  public:
   void set(int fd, bool present) {

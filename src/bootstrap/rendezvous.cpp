@@ -1,6 +1,6 @@
-// The thread's loop is written so that nothing a stray does costs more than its own connection: reads and writes never
-// block, a hello has one size, who says nothing in time is dropped, and where descriptors run out the one that has
-// been silent longest goes first.
+// The thread's loop is written so that nothing a stray does costs more than its own connection: reads and writes
+// never block, a hello has one size, who says nothing in time is dropped, and where descriptors run out the one that
+// has been silent longest goes first.
 #include "bootstrap/rendezvous.hpp"
 
 #include <poll.h>

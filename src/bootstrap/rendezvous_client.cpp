@@ -1,5 +1,5 @@
-// Before the listener has accepted the hello, a closed connection means nothing (it may have been short of descriptors)
-// and is tried again; after that it means that the listener's process is gone.
+// Before the listener has accepted the hello, a closed connection means nothing (it may have been short of
+// descriptors) and is tried again; after that it means that the listener's process is gone.
 #include "bootstrap/rendezvous_client.hpp"
 
 #include <netinet/in.h>

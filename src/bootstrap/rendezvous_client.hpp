@@ -1,4 +1,5 @@
-// How a rank joins a rendezvous that another process holds: over one connection of its own, which ends with the answer.
+// How a rank joins a rendezvous that another process holds: over one connection of its own, which ends with the
+// answer.
 #pragma once
 
 #include <atomic>

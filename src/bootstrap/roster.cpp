@@ -1,5 +1,5 @@
-// Each way in which a rendezvous can end, and the words for it. The words name ranks, pids and values, since whoever reads
-// them sees one of the processes only.
+// Each way in which a rendezvous can end, and the words for it. The words name ranks, pids and values, since whoever
+// reads them sees one of the processes only.
 #include "bootstrap/roster.hpp"
 
 #include <algorithm>

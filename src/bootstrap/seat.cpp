@@ -1,5 +1,5 @@
-// The record of ids outlives their start-up: an id that has served is refused at once, not after a wait for a listener
-// that is gone.
+// The record of ids outlives their start-up: an id that has served is refused at once, not after a wait for a
+// listener that is gone.
 #include "bootstrap/seat.hpp"
 
 #include <deque>

@@ -1,5 +1,5 @@
-// Reading here is defensive throughout: a hello may come from anybody, and an answer from whoever took over the listener's
-// address.
+// Reading here is defensive throughout: a hello may come from anybody, and an answer from whoever took over the
+// listener's address.
 #include "bootstrap/wire.hpp"
 
 #include <unistd.h>

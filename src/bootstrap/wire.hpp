@@ -1,6 +1,6 @@
-// What travels between the ranks at start-up, as plain data and pure functions: the hello of a rank, the outcome of a
-// rendezvous, and the table of who is where. Ranks share one machine, so fields are in the host's byte order; a reader
-// still trusts no length and no number.
+// What travels between the ranks at start-up, as plain data and pure functions: the hello of a rank, the outcome of
+// a rendezvous, and the table of who is where. Ranks share one machine, so fields are in the host's byte order; a
+// reader still trusts no length and no number.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct UnixName {
 };
 inline constexpr std::size_t kMaxNameBytes = 32;
 
-/// What a rank says first. The prefix up to `bytes` is the same in all versions, so that versions can tell each other.
+/// What a rank says first. The prefix up to `bytes` is the same in all versions, so that versions can tell each
+/// other.
 struct Hello {
   std::uint64_t magic;
   Nonce nonce;  ///< of the id: proves that this is a rank and no stray

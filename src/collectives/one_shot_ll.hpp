@@ -60,7 +60,7 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
 
   const std::uint64_t m = x.epoch() + 1;
   Sender sender(
-      x, share, [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
+      std::bool_constant<Flow::kSameForAll>{}, x, share, [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
       [=](int peer, std::uint32_t at) { return load_word(flow.source(peer), at, bytes); },
       [&view, me](int peer, std::uint32_t at) { return view.packets(peer, 0, 0, me) + at; });
   if (!licence(x, m)) return false;

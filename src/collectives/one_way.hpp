@@ -16,12 +16,14 @@
 // Within each(), a call concerns the one thread; outside, the whole block. On a GPU failed() is a thread's own until the
 // next barrier or await of the block; so a schedule leaves early only behind one, and after a failure nothing is sent.
 // A policy whose threads run at once has besides:
-//   x.share_of(n)                    as share_of() below, dealing the items out to the threads of all CTAs in turn
+//   x.thread() x.threads()           the calling thread among those of all CTAs
 //   x.collect(...)                   as collect() below, waiting for all packets at once
 // A schedule returns false when a wait gave up: it then publishes nothing more.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "base/host_device.hpp"
 #include "collectives/operation.hpp"
@@ -68,8 +70,8 @@ struct Share {
 PK_HD_POLICY
 template <class X>
 PK_HD Share share_of(X& x, std::uint32_t n) {
-  if constexpr (requires { x.share_of(n); }) {
-    return x.share_of(n);
+  if constexpr (requires { x.threads(); }) {
+    return {x.thread(), n, x.threads()};
   } else {
     const Part column = column_of(std::uint64_t{n} * 8, x.cta(), x.ctas());
     return {static_cast<std::uint32_t>(column.begin / 8), static_cast<std::uint32_t>((column.begin + column.bytes) / 8), 1};
@@ -83,12 +85,13 @@ PK_HD inline std::ptrdiff_t parity_offset(const View& view, std::uint64_t m) {
 
 /// Sends word_for(peer, item) into the packet place_for(peer, item), a place of even operations, for every item of a share
 /// and every other rank that goes_to(peer, item). The words of several peers are read together, and the first ones when it
-/// is made: while the epoch, on which they do not depend, is on its way.
-template <class X, class GoesTo, class WordFor, class PlaceFor>
+/// is made: while the epoch, on which they do not depend, is on its way. kSameForAll: an item's word is read once.
+template <bool kSameForAll, class X, class GoesTo, class WordFor, class PlaceFor>
 class Sender {
  public:
   PK_HD_POLICY
-  PK_HD Sender(X& x, const Share& share, const GoesTo& goes_to, const WordFor& word_for, const PlaceFor& place_for)
+  PK_HD Sender(std::bool_constant<kSameForAll>, X& x, const Share& share, const GoesTo& goes_to, const WordFor& word_for,
+               const PlaceFor& place_for)
       : x_(x), share_(share), goes_to_(goes_to), word_for_(word_for), place_for_(place_for), item_(share.begin) {
     if (item_ < share_.end) prepare();
   }
@@ -98,7 +101,8 @@ class Sender {
       PK_UNROLL
       for (int i = 0; i < kTogether; ++i) {
         if (step_ + i >= x_.view().nranks) break;
-        if (goes_to_(rank_at(x_.view(), step_ + i), item_)) x_.put(places_[i] + offset, words_[i], tag);
+        const std::uint64_t word = words_[kSameForAll ? 0 : i];
+        if (goes_to_(rank_at(x_.view(), step_ + i), item_)) x_.put(places_[i] + offset, word, tag);
       }
       step_ += kTogether;
       if (step_ >= x_.view().nranks) {
@@ -114,12 +118,13 @@ class Sender {
 
   PK_HD_POLICY
   PK_HD void prepare() {
+    if constexpr (kSameForAll) words_[0] = word_for_(x_.view().rank, item_);
     PK_UNROLL
     for (int i = 0; i < kTogether; ++i) {
       if (step_ + i >= x_.view().nranks) break;
       const int peer = rank_at(x_.view(), step_ + i);
       if (!goes_to_(peer, item_)) continue;
-      words_[i] = word_for_(peer, item_);
+      if constexpr (!kSameForAll) words_[i] = word_for_(peer, item_);
       places_[i] = place_for_(peer, item_);
     }
   }
@@ -131,7 +136,7 @@ class Sender {
   const PlaceFor place_for_;
   std::uint32_t item_;
   int step_ = 1;  // of the first peer that is prepared
-  std::uint64_t words_[kTogether];
+  std::uint64_t words_[kSameForAll ? 1 : kTogether];
   Packet* places_[kTogether];
 };
 

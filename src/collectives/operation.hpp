@@ -31,6 +31,7 @@ struct Operation {
 
 /// Which blocks go from whom to whom, and where they lie at either end.
 struct Pattern {
+  static constexpr bool kSameForAll = false;  // known when compiled
   const Operation& op;
 
   PK_HD bool moves(int from, int to) const {
@@ -73,6 +74,7 @@ struct Pattern {
 /// The pattern of all_reduce and all_gather, where every rank has one block for everybody: known when compiled, as these
 /// are the calls where instructions count.
 struct FullExchange {
+  static constexpr bool kSameForAll = true;
   const Operation& op;
 
   PK_HD static bool serves(Collective collective) {

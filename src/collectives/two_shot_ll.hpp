@@ -49,7 +49,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
 
   const std::uint64_t m = x.epoch() + 1;
   Sender sender(
-      x, share, [=](int owner, std::uint32_t at) { return feeds && slices.has(owner, at); }, input,
+      std::false_type{}, x, share, [=](int owner, std::uint32_t at) { return feeds && slices.has(owner, at); }, input,
       [&view, me](int owner, std::uint32_t at) { return view.packets(owner, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
   const std::uint64_t tag = make_word(m, op.fingerprint);
@@ -73,7 +73,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
     }
     if (x.failed()) break;
     Sender(
-        x, Share{at, at + 1, 1},
+        std::true_type{}, x, Share{at, at + 1, 1},
         [=, &op](int peer, std::uint32_t) { return Combine::kReduces ? everybody || peer == op.root : peer != op.root; },
         [=](int, std::uint32_t) { return word; },
         [&view, me](int peer, std::uint32_t packet) { return view.packets(peer, 0, 1, me) + packet; })

@@ -1,6 +1,7 @@
-// The arithmetic that reductions are done in: 16- and 8-bit floats in float, everything else in its own type. Floats
-// round after every operation, never fused, never flushed; integers wrap. On the host that rests on flags of the build
-// (-ffp-contract=off, no -ffast-math); on the device intrinsics say it, whatever the flags.
+// The arithmetic that reductions are done in: 16- and 8-bit floats in float, everything else in its own type.
+// Floats round after every operation, never fused, never flushed; integers wrap. On the host that rests on
+// flags of the build (-ffp-contract=off, no -ffast-math); on the device intrinsics say it, whatever the
+// flags.
 #pragma once
 
 #include <cstdint>
@@ -70,20 +71,18 @@ PK_HD inline double divide(double a, int b) { return a / static_cast<double>(b);
 
 // Integers narrower than int are promoted to it and cannot overflow there; the others are added as unsigned.
 template <class T>
-  requires std::is_integral_v<T>
-PK_HD inline T add(T a, T b) {
+requires std::is_integral_v<T> PK_HD inline T add(T a, T b) {
   return static_cast<T>(static_cast<BitsOf<T>>(a) + static_cast<BitsOf<T>>(b));
 }
 template <class T>
-  requires std::is_integral_v<T>
-PK_HD inline T multiply(T a, T b) {
+requires std::is_integral_v<T> PK_HD inline T multiply(T a, T b) {
   return static_cast<T>(static_cast<BitsOf<T>>(a) * static_cast<BitsOf<T>>(b));
 }
 /// Toward zero; `b` > 0 need not be representable in T.
 template <class T>
-  requires std::is_integral_v<T>
-PK_HD inline T divide(T a, int b) {
-  using Wide = std::conditional_t<std::is_signed_v<T>, std::common_type_t<T, int>, std::common_type_t<T, unsigned>>;
+requires std::is_integral_v<T> PK_HD inline T divide(T a, int b) {
+  using Wide =
+      std::conditional_t<std::is_signed_v<T>, std::common_type_t<T, int>, std::common_type_t<T, unsigned>>;
   return static_cast<T>(static_cast<Wide>(a) / static_cast<Wide>(b));
 }
 

@@ -1,5 +1,5 @@
-// Looking at the bits of a value, on host and device. std::bit_cast and a plain memcpy are host functions; the builtin
-// is neither, needs no alignment and no headers, and costs nothing once optimised.
+// Looking at the bits of a value, on host and device. std::bit_cast and a plain memcpy are host functions;
+// the builtin is neither, needs no alignment and no headers, and costs nothing once optimised.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 #include "base/host_device.hpp"
 
-// The iterations of the loop that follows touch different elements, or the same element of exactly equal arrays. Without
-// it the vectoriser's run-time check for overlap sends an in-place reduction down the scalar path.
+// The iterations of the loop that follows touch different elements, or the same element of exactly equal
+// arrays. Without it the vectoriser's run-time check for overlap sends an in-place reduction down the scalar
+// path.
 #if defined(__clang__)
 #define PK_INDEPENDENT_ITERATIONS _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__) && !defined(__CUDACC__)
@@ -17,7 +18,8 @@
 #define PK_INDEPENDENT_ITERATIONS
 #endif
 
-// Lanes of a word live in registers only where the loop over them is unrolled; host compilers do that unasked.
+// Lanes of a word live in registers only where the loop over them is unrolled; host compilers do that
+// unasked.
 #ifdef __CUDA_ARCH__
 #define PK_UNROLL _Pragma("unroll")
 #else
@@ -57,8 +59,8 @@ struct UintOfSize<8> {
 template <class T>
 using BitsOf = typename UintOfSize<sizeof(T)>::Type;
 
-/// All ones where `condition` holds. With select, a choice that stays arithmetic: compilers may turn `?:` into a branch,
-/// and then do not vectorise the loop around it.
+/// All ones where `condition` holds. With select, a choice that stays arithmetic: compilers may turn `?:`
+/// into a branch, and then do not vectorise the loop around it.
 template <class Bits>
 PK_HD inline Bits mask(bool condition) {
   return static_cast<Bits>(-static_cast<Bits>(condition));

@@ -1,6 +1,7 @@
-// From the run-time (data type, operation) of a call to template arguments, and their names: the only list of which C++
-// type stands for which pkcommDataType_t. Names are those that nccl-tests prints. A value outside the enumeration is
-// answered with a value-initialised result and calls nothing; validation belongs to the API.
+// From the run-time (data type, operation) of a call to template arguments, and their names: the only list of
+// which C++ type stands for which pkcommDataType_t. Names are those that nccl-tests prints. A value outside
+// the enumeration is answered with a value-initialised result and calls nothing; validation belongs to the
+// API.
 #pragma once
 
 #include <cstddef>
@@ -29,18 +30,30 @@ template <class F>
 PK_HD constexpr auto visit_type(pkcommDataType_t dtype, F function)
     -> decltype(function.template operator()<float>()) {
   switch (dtype) {
-    case pkcommInt8: return function.template operator()<std::int8_t>();
-    case pkcommUint8: return function.template operator()<std::uint8_t>();
-    case pkcommInt32: return function.template operator()<std::int32_t>();
-    case pkcommUint32: return function.template operator()<std::uint32_t>();
-    case pkcommInt64: return function.template operator()<std::int64_t>();
-    case pkcommUint64: return function.template operator()<std::uint64_t>();
-    case pkcommFloat16: return function.template operator()<Float16>();
-    case pkcommFloat32: return function.template operator()<float>();
-    case pkcommFloat64: return function.template operator()<double>();
-    case pkcommBfloat16: return function.template operator()<Bfloat16>();
-    case pkcommFloat8e4m3: return function.template operator()<Float8E4M3>();
-    case pkcommFloat8e5m2: return function.template operator()<Float8E5M2>();
+    case pkcommInt8:
+      return function.template operator()<std::int8_t>();
+    case pkcommUint8:
+      return function.template operator()<std::uint8_t>();
+    case pkcommInt32:
+      return function.template operator()<std::int32_t>();
+    case pkcommUint32:
+      return function.template operator()<std::uint32_t>();
+    case pkcommInt64:
+      return function.template operator()<std::int64_t>();
+    case pkcommUint64:
+      return function.template operator()<std::uint64_t>();
+    case pkcommFloat16:
+      return function.template operator()<Float16>();
+    case pkcommFloat32:
+      return function.template operator()<float>();
+    case pkcommFloat64:
+      return function.template operator()<double>();
+    case pkcommBfloat16:
+      return function.template operator()<Bfloat16>();
+    case pkcommFloat8e4m3:
+      return function.template operator()<Float8E4M3>();
+    case pkcommFloat8e5m2:
+      return function.template operator()<Float8E5M2>();
   }
   return decltype(function.template operator()<float>())();
 }
@@ -60,18 +73,25 @@ struct WithOp {
 
 }  // namespace detail
 
-/// Calls `function.template operator()<T, Op>()` with the element type of `dtype` and the tag (fold.hpp) of `kind`.
+/// Calls `function.template operator()<T, Op>()` with the element type of `dtype` and the tag (fold.hpp) of
+/// `kind`.
 PK_HD_POLICY
 template <class F>
 PK_HD constexpr auto visit_reduction(pkcommDataType_t dtype, ReduceKind kind, F function)
     -> decltype(function.template operator()<float, Sum>()) {
   switch (kind) {
-    case ReduceKind::kSum: return visit_type(dtype, detail::WithOp<Sum, F>{function});
-    case ReduceKind::kProd: return visit_type(dtype, detail::WithOp<Prod, F>{function});
-    case ReduceKind::kMax: return visit_type(dtype, detail::WithOp<Max, F>{function});
-    case ReduceKind::kMin: return visit_type(dtype, detail::WithOp<Min, F>{function});
-    case ReduceKind::kAvg: return visit_type(dtype, detail::WithOp<Avg, F>{function});
-    case ReduceKind::kPreMulSum: return visit_type(dtype, detail::WithOp<PreMulSum, F>{function});
+    case ReduceKind::kSum:
+      return visit_type(dtype, detail::WithOp<Sum, F>{function});
+    case ReduceKind::kProd:
+      return visit_type(dtype, detail::WithOp<Prod, F>{function});
+    case ReduceKind::kMax:
+      return visit_type(dtype, detail::WithOp<Max, F>{function});
+    case ReduceKind::kMin:
+      return visit_type(dtype, detail::WithOp<Min, F>{function});
+    case ReduceKind::kAvg:
+      return visit_type(dtype, detail::WithOp<Avg, F>{function});
+    case ReduceKind::kPreMulSum:
+      return visit_type(dtype, detail::WithOp<PreMulSum, F>{function});
   }
   return decltype(function.template operator()<float, Sum>())();
 }
@@ -97,7 +117,9 @@ struct ScalarWordOf {
 }  // namespace detail
 
 /// Bytes of an element; 0 for an unknown type.
-PK_HD constexpr std::size_t element_size(pkcommDataType_t dtype) { return visit_type(dtype, detail::SizeOf{}); }
+PK_HD constexpr std::size_t element_size(pkcommDataType_t dtype) {
+  return visit_type(dtype, detail::SizeOf{});
+}
 
 /// The pre-multiplier at `element`, one element of type `dtype` at any alignment, as the word that travels.
 PK_HD inline std::uint64_t scalar_word(pkcommDataType_t dtype, const void* element) {
@@ -106,30 +128,48 @@ PK_HD inline std::uint64_t scalar_word(pkcommDataType_t dtype, const void* eleme
 
 constexpr const char* name(pkcommDataType_t dtype) {
   switch (dtype) {
-    case pkcommInt8: return "int8";
-    case pkcommUint8: return "uint8";
-    case pkcommInt32: return "int32";
-    case pkcommUint32: return "uint32";
-    case pkcommInt64: return "int64";
-    case pkcommUint64: return "uint64";
-    case pkcommFloat16: return "half";
-    case pkcommFloat32: return "float";
-    case pkcommFloat64: return "double";
-    case pkcommBfloat16: return "bfloat16";
-    case pkcommFloat8e4m3: return "f8e4m3";
-    case pkcommFloat8e5m2: return "f8e5m2";
+    case pkcommInt8:
+      return "int8";
+    case pkcommUint8:
+      return "uint8";
+    case pkcommInt32:
+      return "int32";
+    case pkcommUint32:
+      return "uint32";
+    case pkcommInt64:
+      return "int64";
+    case pkcommUint64:
+      return "uint64";
+    case pkcommFloat16:
+      return "half";
+    case pkcommFloat32:
+      return "float";
+    case pkcommFloat64:
+      return "double";
+    case pkcommBfloat16:
+      return "bfloat16";
+    case pkcommFloat8e4m3:
+      return "f8e4m3";
+    case pkcommFloat8e5m2:
+      return "f8e5m2";
   }
   return "unknown";
 }
 
 constexpr const char* name(ReduceKind kind) {
   switch (kind) {
-    case ReduceKind::kSum: return "sum";
-    case ReduceKind::kProd: return "prod";
-    case ReduceKind::kMax: return "max";
-    case ReduceKind::kMin: return "min";
-    case ReduceKind::kAvg: return "avg";
-    case ReduceKind::kPreMulSum: return "premulsum";
+    case ReduceKind::kSum:
+      return "sum";
+    case ReduceKind::kProd:
+      return "prod";
+    case ReduceKind::kMax:
+      return "max";
+    case ReduceKind::kMin:
+      return "min";
+    case ReduceKind::kAvg:
+      return "avg";
+    case ReduceKind::kPreMulSum:
+      return "premulsum";
   }
   return "unknown";
 }

@@ -1,7 +1,7 @@
-// The floating-point environment that the reductions assume, for as long as the object lives: rounding to nearest,
-// subnormals kept, no traps. Host reductions run in whatever thread waits, and a user's thread may flush subnormals
-// (-ffast-math programs do), round otherwise or trap on NaN; results must not depend on it, nor may it be changed for
-// the user. Costs a register read where the environment is the usual one.
+// The floating-point environment that the reductions assume, for as long as the object lives: rounding to
+// nearest, subnormals kept, no traps. Host reductions run in whatever thread waits, and a user's thread may
+// flush subnormals (-ffast-math programs do), round otherwise or trap on NaN; results must not depend on it,
+// nor may it be changed for the user. Costs a register read where the environment is the usual one.
 #pragma once
 
 #ifdef __SSE2__

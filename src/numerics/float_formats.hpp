@@ -1,11 +1,12 @@
-// The 16- and 8-bit floats as storage types, with conversions to and from float that give the same bits on host and
-// device. Widening is exact. Narrowing rounds to nearest, ties to even. On overflow Float16 and Bfloat16 become infinite
-// as IEEE 754 has it; the 8-bit types saturate, and saturate infinities too, as NVIDIA's __NV_SATFINITE does: e4m3 has no
-// infinity at all, and an e5m2 infinity written here would come from an overflow. NaN stays NaN (its sign kept, its
-// payload not, __NV_SATFINITE's 0x7F for e4m3), zeros keep their sign, subnormals are exact.
+// The 16- and 8-bit floats as storage types, with conversions to and from float that give the same bits on
+// host and device. Widening is exact. Narrowing rounds to nearest, ties to even. On overflow Float16 and
+// Bfloat16 become infinite as IEEE 754 has it; the 8-bit types saturate, and saturate infinities too, as
+// NVIDIA's __NV_SATFINITE does: e4m3 has no infinity at all, and an e5m2 infinity written here would come
+// from an overflow. NaN stays NaN (its sign kept, its payload not, __NV_SATFINITE's 0x7F for e4m3), zeros
+// keep their sign, subnormals are exact.
 //
-// No branches, only selections of 32-bit words, so that loops of these vectorise. A processor that flushes subnormal
-// floats gives the same bits; rounding to nearest is assumed (see float_environment.hpp).
+// No branches, only selections of 32-bit words, so that loops of these vectorise. A processor that flushes
+// subnormal floats gives the same bits; rounding to nearest is assumed (see float_environment.hpp).
 #pragma once
 
 #include <cstdint>
@@ -28,20 +29,23 @@ struct Float8E5M2 {
   std::uint8_t bits;
 };
 
-/// How a format uses its bits. `kLargest` are the bits of its largest number, infinity included where narrowing may
-/// produce one; `kLargestFinite` of its largest finite one; any magnitude above `kLargestOrdered` is a NaN.
+/// How a format uses its bits. `kLargest` are the bits of its largest number, infinity included where
+/// narrowing may produce one; `kLargestFinite` of its largest finite one; any magnitude above
+/// `kLargestOrdered` is a NaN.
 template <class T>
 struct FloatFormat;
 
 template <>
 struct FloatFormat<Float16> {
   static constexpr int kExponentBits = 5, kMantissaBits = 10;
-  static constexpr std::uint32_t kLargest = 0x7C00, kLargestFinite = 0x7BFF, kLargestOrdered = 0x7C00, kNan = 0x7E00;
+  static constexpr std::uint32_t kLargest = 0x7C00, kLargestFinite = 0x7BFF, kLargestOrdered = 0x7C00,
+                                 kNan = 0x7E00;
 };
 template <>
 struct FloatFormat<Bfloat16> {
   static constexpr int kExponentBits = 8, kMantissaBits = 7;
-  static constexpr std::uint32_t kLargest = 0x7F80, kLargestFinite = 0x7F7F, kLargestOrdered = 0x7F80, kNan = 0x7FC0;
+  static constexpr std::uint32_t kLargest = 0x7F80, kLargestFinite = 0x7F7F, kLargestOrdered = 0x7F80,
+                                 kNan = 0x7FC0;
 };
 template <>
 struct FloatFormat<Float8E4M3> {
@@ -71,8 +75,9 @@ struct Narrow {
   static constexpr int kShift = 23 - Format::kMantissaBits;
   static constexpr std::uint32_t kSign = 1u << (8 * sizeof(T) - 1);
   static constexpr int kSignShift = 32 - 8 * static_cast<int>(sizeof(T));
-  static constexpr std::uint32_t kRebias = 128u - (1u << (Format::kExponentBits - 1));  // float's bias less T's
-  static constexpr std::uint32_t kLeastNormal = (kRebias + 1) << 23;                    // as a float
+  static constexpr std::uint32_t kRebias =
+      128u - (1u << (Format::kExponentBits - 1));                     // float's bias less T's
+  static constexpr std::uint32_t kLeastNormal = (kRebias + 1) << 23;  // as a float
 };
 
 // Whether a < b, as a mask, for words below 2^31: without the unsigned comparison that SSE2 lacks.
@@ -104,9 +109,10 @@ PK_HD inline std::uint32_t narrow(float value) {
   const std::uint32_t bits = bit_cast<std::uint32_t>(value);
   const std::uint32_t magnitude = bits & 0x7FFFFFFFu;
   const std::uint32_t odd = (magnitude >> N::kShift) & 1u;
-  const std::uint32_t normal = (magnitude - (N::kRebias << 23) + (1u << (N::kShift - 1)) - 1u + odd) >> N::kShift;
-  // Adding a number whose last place is T's least subnormal makes the adder round there, ties to even. What is not below
-  // T's normal range is replaced before, so that the addition never sees a NaN.
+  const std::uint32_t normal =
+      (magnitude - (N::kRebias << 23) + (1u << (N::kShift - 1)) - 1u + odd) >> N::kShift;
+  // Adding a number whose last place is T's least subnormal makes the adder round there, ties to even. What
+  // is not below T's normal range is replaced before, so that the addition never sees a NaN.
   const std::uint32_t small = below(magnitude, N::kLeastNormal);
   const std::uint32_t anchor = (N::kRebias + static_cast<std::uint32_t>(N::kShift) + 1) << 23;
   const float sum = bit_cast<float>(magnitude & small) + bit_cast<float>(anchor);
@@ -119,7 +125,9 @@ PK_HD inline std::uint32_t narrow(float value) {
 }  // namespace detail
 
 PK_HD inline float to_float(Float16 value) { return detail::widen<Float16>(value.bits); }
-PK_HD inline float to_float(Bfloat16 value) { return bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16); }
+PK_HD inline float to_float(Bfloat16 value) {
+  return bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
+}
 PK_HD inline float to_float(Float8E4M3 value) { return detail::widen<Float8E4M3>(value.bits); }
 PK_HD inline float to_float(Float8E5M2 value) { return detail::widen<Float8E5M2>(value.bits); }
 
@@ -131,7 +139,8 @@ PK_HD inline T from_float(float value) {
 template <>
 PK_HD inline Bfloat16 from_float<Bfloat16>(float value) {
   const std::uint32_t bits = bit_cast<std::uint32_t>(value);
-  const std::uint32_t rounded = (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;  // may carry into infinity, as it should
+  const std::uint32_t rounded =
+      (bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16;  // may carry into infinity, as it should
   const std::uint32_t nan = (bits >> 16 & 0x8000u) | FloatFormat<Bfloat16>::kNan;
   return Bfloat16{
       static_cast<std::uint16_t>(select(detail::below(0x7F800000u, bits & 0x7FFFFFFFu), nan, rounded))};

@@ -1,5 +1,5 @@
-// The table behind host_reduce.hpp, and the choice of the instruction set. A file for each set, as each takes several
-// seconds to compile. What they gain over the baseline is in host_reduce.hpp.
+// The table behind host_reduce.hpp, and the choice of the instruction set. A file for each set, as each takes
+// several seconds to compile. What they gain over the baseline is in host_reduce.hpp.
 #include "numerics/host_reduce.hpp"
 
 #include "numerics/host_rows.hpp"
@@ -11,8 +11,8 @@ PK_REDUCE_ROWS(Baseline, flatten);
 
 HostVariant best_host_variant() {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq")) {
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
     return HostVariant::kAvx512;
   }
   if (__builtin_cpu_supports("avx2")) return HostVariant::kAvx2;

@@ -8,7 +8,9 @@ namespace {
 PK_REDUCE_ROWS(Avx2, flatten, target("avx2"));
 }
 
-ReduceRows detail::avx2_rows(pkcommDataType_t dtype, ReduceKind kind) { return visit_reduction(dtype, kind, Avx2{}); }
+ReduceRows detail::avx2_rows(pkcommDataType_t dtype, ReduceKind kind) {
+  return visit_reduction(dtype, kind, Avx2{});
+}
 
 }  // namespace pkcomm::numerics
 

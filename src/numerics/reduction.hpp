@@ -1,9 +1,10 @@
-// Runs a fold (fold.hpp) over whole arrays, on the host, and over 8-byte words, on host and device. Both give the same
-// bits for the same elements, whatever the length, the position or the route: an element is reduced left to right from
-// rank 0's own value and rounded to its type once. One rank's reduction without a multiplier is its elements unchanged.
+// Runs a fold (fold.hpp) over whole arrays, on the host, and over 8-byte words, on host and device. Both give
+// the same bits for the same elements, whatever the length, the position or the route: an element is reduced
+// left to right from rank 0's own value and rounded to its type once. One rank's reduction without a
+// multiplier is its elements unchanged.
 //
-// Arrays need the alignment of their elements alone; words come and go by value. Lanes of a word that hold no element may
-// hold anything and influence nothing. `nranks` is 1 or more.
+// Arrays need the alignment of their elements alone; words come and go by value. Lanes of a word that hold no
+// element may hold anything and influence nothing. `nranks` is 1 or more.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,10 @@
 
 namespace pkcomm::numerics {
 
+// Builds that do not vectorise, such as those with sanitizers, need no warning of it.
 #ifdef __clang__
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wpass-failed"  // builds that do not vectorise (sanitizers) need no warning of it
+#pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
 namespace detail {
@@ -26,13 +28,13 @@ namespace detail {
 // Accumulators a block: 2 KiB of the widest stay in the nearest cache beside the sources' lines.
 inline constexpr std::size_t kBlock = 256;
 
-// Reduces elements [begin, begin + count), count <= kBlock, into out[0, count). The first two and the last two steps are
-// each one loop, so that 2 ranks need no accumulator in memory and 3 write it once. Inlined always, so that the loops are
-// compiled for the instruction set of the caller (host_reduce.cpp).
+// Reduces elements [begin, begin + count), count <= kBlock, into out[0, count). The first two and the last
+// two steps are each one loop, so that 2 ranks need no accumulator in memory and 3 write it once. Inlined
+// always, so that the loops are compiled for the instruction set of the caller (host_reduce.cpp).
 PK_HD_POLICY
 template <class T, class Op, class Source, class Scalars>
-PK_HD __attribute__((always_inline)) inline void fold_block(std::size_t begin, std::size_t count, int nranks, Source& source, T* out,
-                                    const Scalars& scalars) {
+PK_HD __attribute__((always_inline)) inline void fold_block(std::size_t begin, std::size_t count, int nranks,
+                                                            Source& source, T* out, const Scalars& scalars) {
   using F = Fold<T, Op>;
   const T* first = source(0) + begin;
   const std::uint64_t first_scalar = scalars(0);
@@ -84,12 +86,13 @@ PK_HD inline void average_again(std::size_t begin, std::size_t count, int nranks
 
 }  // namespace detail
 
-/// dst[i] = Op over the ranks r of source(r)[i], for i < n. `source(r)` is a `const T*`, asked for more than once;
-/// `scalars(r)` the multiplier's word (NoScalars, ScalarWords). `dst` may be exactly one of the sources; it overlaps none
-/// in any other way.
+/// dst[i] = Op over the ranks r of source(r)[i], for i < n. `source(r)` is a `const T*`, asked for more than
+/// once; `scalars(r)` the multiplier's word (NoScalars, ScalarWords). `dst` may be exactly one of the
+/// sources; it overlaps none in any other way.
 PK_HD_POLICY
 template <class T, class Op, class Source, class Scalars>
-PK_HD __attribute__((always_inline)) inline void reduce_elements(std::size_t n, int nranks, Source source, T* dst, const Scalars& scalars) {
+PK_HD __attribute__((always_inline)) inline void reduce_elements(std::size_t n, int nranks, Source source,
+                                                                 T* dst, const Scalars& scalars) {
   if (nranks == 1 && !kUsesScalars<Op>) {
     if (n > 0 && source(0) != dst) __builtin_memcpy(dst, source(0), n * sizeof(T));
     return;
@@ -151,8 +154,9 @@ PK_HD inline std::uint64_t average_word_again(std::uint64_t result, int nranks, 
 
 }  // namespace detail
 
-/// Folds 8-byte words of 8 / sizeof(T) elements, as packets carry them; ranks are taken in from 0 upward. An average of
-/// floats that comes out infinite or NaN is not final (kMayRetry): use reduce_word, unless Op is known not to be Avg.
+/// Folds 8-byte words of 8 / sizeof(T) elements, as packets carry them; ranks are taken in from 0 upward. An
+/// average of floats that comes out infinite or NaN is not final (kMayRetry): use reduce_word, unless Op is
+/// known not to be Avg.
 template <class T, class Op>
 class WordReducer {
  public:
@@ -182,8 +186,9 @@ class WordReducer {
   std::uint64_t first_;
 };
 
-/// The reduced word of the words that `words(r)` gives, called for r = 0, 1, ... nranks - 1 in this order; and once more
-/// in this order where an average of floats was not finite, so that it must be able to give the same words again.
+/// The reduced word of the words that `words(r)` gives, called for r = 0, 1, ... nranks - 1 in this order;
+/// and once more in this order where an average of floats was not finite, so that it must be able to give the
+/// same words again.
 PK_HD_POLICY
 template <class T, class Op, class Words, class Scalars>
 PK_HD inline std::uint64_t reduce_word(int nranks, Words words, const Scalars& scalars) {

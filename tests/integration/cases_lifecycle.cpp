@@ -10,26 +10,11 @@
 
 #include "crew.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PK_TEST_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PK_TEST_SANITIZED 1
-#endif
-#endif
-
 using namespace pkcomm::test;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-#ifdef PK_TEST_SANITIZED
-constexpr bool kSanitized =
-    true;  // memory freed is kept back, and a second copy of the library is not to be had
-#else
-constexpr bool kSanitized = false;
-#endif
 
 /// Every call on a handle that has ended is an invalid argument.
 void expect_dead(Rank& self, pkcommComm_t comm, const std::string& when) {
@@ -341,7 +326,7 @@ Function* find(void* library, const char* name, Function*) {
 }  // namespace
 
 TEST_CASE("C26 the library may be closed after destroy", "[integration][C26]") {
-  if (kSanitized) return;  // the sanitizers refuse RTLD_DEEPBIND
+  if (kSanitized) return;  // they refuse RTLD_DEEPBIND
   const std::string path = copy_of_library();
   REQUIRE(!path.empty());
   Crew crew(Crew::kCaptured);

@@ -10,7 +10,22 @@
 
 #include "support/processes.hpp"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define PK_TEST_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define PK_TEST_SANITIZED 1
+#endif
+#endif
+
 namespace pkcomm::test {
+
+/// Sanitizers keep freed memory back, and their own locks and reports do not survive the fork of a process with threads.
+#ifdef PK_TEST_SANITIZED
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
 
 /// Polls until the condition holds; false after the limit.
 inline bool comes_true(const std::function<bool()>& condition, std::int64_t limit_ms = kLimitMs) {

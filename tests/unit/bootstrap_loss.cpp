@@ -20,8 +20,8 @@ using pkcomm::test::contains_text;
 
 namespace {
 
-/// Three processes are connected and watch; then `victim` does its part in process 2. The others report how they heard
-/// of it, and what a gather says.
+/// Three processes are connected and watch; then `victim` does its part in process 2. The others report how they
+/// heard of it, and what a gather says.
 std::string lose_one(int process, Processes::Shared& shared, const std::function<void(Membership&)>& victim) {
   auto joined = join(share_id(shared, process), 3, process);
   if (!joined.ok()) return text_of(joined.status());

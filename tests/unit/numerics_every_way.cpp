@@ -1,4 +1,5 @@
-// See numerics_every_way.hpp. Works on bytes, so that the checks are compiled once and not for each type and operation.
+// See numerics_every_way.hpp. Works on bytes, so that the checks are compiled once and not for each type and
+// operation.
 #include "unit/numerics_every_way.hpp"
 
 #include <algorithm>
@@ -13,20 +14,22 @@ namespace {
 using namespace numerics;
 
 // A word's outcome; words and scalars of all ranks.
-using ReduceWord = std::uint64_t (*)(const std::vector<std::uint64_t>& words, const std::vector<std::uint64_t>& scalars);
+using ReduceWord = std::uint64_t (*)(const std::vector<std::uint64_t>& words,
+                                     const std::vector<std::uint64_t>& scalars);
 
 ReduceWord reduce_word_function(pkcommDataType_t dtype, ReduceKind kind) {
   return visit_reduction(dtype, kind, []<class T, class Op>() -> ReduceWord {
     return [](const std::vector<std::uint64_t>& words, const std::vector<std::uint64_t>& scalars) {
       return reduce_word<T, Op>(
-          static_cast<int>(words.size()), [&words](int rank) { return words[static_cast<std::size_t>(rank)]; },
-          ScalarWords{scalars.data()});
+          static_cast<int>(words.size()),
+          [&words](int rank) { return words[static_cast<std::size_t>(rank)]; }, ScalarWords{scalars.data()});
     };
   });
 }
 
 // Word by word, the last one filled up with `filler`.
-std::vector<unsigned char> reduce_words(ReduceWord function, std::size_t bytes, const std::vector<const void*>& sources,
+std::vector<unsigned char> reduce_words(ReduceWord function, std::size_t bytes,
+                                        const std::vector<const void*>& sources,
                                         const std::vector<std::uint64_t>& scalars, std::uint64_t filler) {
   std::vector<unsigned char> result(bytes);
   std::vector<std::uint64_t> words(sources.size());
@@ -53,7 +56,8 @@ std::vector<HostVariant> host_variants() {
 
 bool all_same(pkcommDataType_t dtype, const void* a, const void* b, std::size_t count) {
   return visit_type(dtype, [=]<class T>() {
-    return std::equal(static_cast<const T*>(a), static_cast<const T*>(a) + count, static_cast<const T*>(b), same<T>);
+    return std::equal(static_cast<const T*>(a), static_cast<const T*>(a) + count, static_cast<const T*>(b),
+                      same<T>);
   });
 }
 
@@ -65,7 +69,8 @@ std::vector<unsigned char> reduce_every_way(pkcommDataType_t dtype, ReduceKind k
   CAPTURE(name(dtype), name(kind), count, nranks);
 
   std::vector<unsigned char> result(bytes);
-  host_reduce_rows(dtype, kind, HostVariant::kBaseline)(count, nranks, sources.data(), result.data(), scalars.data());
+  host_reduce_rows(dtype, kind, HostVariant::kBaseline)(count, nranks, sources.data(), result.data(),
+                                                        scalars.data());
   std::vector<unsigned char> other(bytes);
   for (const HostVariant variant : host_variants()) {
     host_reduce_rows(dtype, kind, variant)(count, nranks, sources.data(), other.data(), scalars.data());
@@ -84,7 +89,8 @@ std::vector<unsigned char> reduce_every_way(pkcommDataType_t dtype, ReduceKind k
     CHECK(all_same(dtype, result.data(), in_place, count));
   }
   // With zeros, NaNs of all types, and a mixture of special values behind the last element.
-  for (const std::uint64_t filler : {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{0x7F8000017C017F81}}) {
+  for (const std::uint64_t filler :
+       {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{0x7F8000017C017F81}}) {
     other = reduce_words(reduce_word_function(dtype, kind), bytes, sources, scalars, filler);
     CAPTURE(filler);
     CHECK(all_same(dtype, result.data(), other.data(), count));

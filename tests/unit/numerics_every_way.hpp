@@ -1,6 +1,6 @@
-// One reduction done in each way that there is, for the tests of numerics/: arrays by the host's function table in every
-// instruction set, out of place and in place, and 8-byte words as packets carry them. All must agree, so that a test
-// states a rule once.
+// One reduction done in each way that there is, for the tests of numerics/: arrays by the host's function
+// table in every instruction set, out of place and in place, and 8-byte words as packets carry them. All must
+// agree, so that a test states a rule once.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,10 @@
 
 namespace pkcomm::test {
 
-/// Reduces `count` elements of each source and checks that every way gives the same. `scalars` has a word for each rank.
-std::vector<unsigned char> reduce_every_way(pkcommDataType_t dtype, numerics::ReduceKind kind, std::size_t count,
-                                            const std::vector<const void*>& sources,
+/// Reduces `count` elements of each source and checks that every way gives the same. `scalars` has a word for
+/// each rank.
+std::vector<unsigned char> reduce_every_way(pkcommDataType_t dtype, numerics::ReduceKind kind,
+                                            std::size_t count, const std::vector<const void*>& sources,
                                             const std::vector<std::uint64_t>& scalars);
 
 /// Whether the arrays have the same bits, or NaNs in the same places.
@@ -41,7 +42,8 @@ template <class Op>
 constexpr numerics::ReduceKind reduce_kind() {
   for (int kind = 0; kind < numerics::kReduceKinds; ++kind) {
     const auto found = static_cast<numerics::ReduceKind>(kind);
-    if (numerics::visit_reduction(pkcommInt8, found, []<class, class O>() { return std::is_same_v<Op, O>; })) return found;
+    if (numerics::visit_reduction(pkcommInt8, found, []<class, class O>() { return std::is_same_v<Op, O>; }))
+      return found;
   }
   return static_cast<numerics::ReduceKind>(numerics::kReduceKinds);  // no operation
 }

@@ -1,4 +1,5 @@
-// Results do not depend on the floating-point mode of the thread that computes them, and the mode is left as it was.
+// Results do not depend on the floating-point mode of the thread that computes them, and the mode is left as
+// it was.
 #include <cfenv>
 #include <cmath>
 
@@ -33,7 +34,8 @@ TEST_CASE("rounding is to nearest whatever the caller's mode, which is kept", "[
 }
 
 #ifdef __SSE2__
-TEST_CASE("subnormals are kept and nothing traps whatever the caller's mode, which is kept", "[unit][numerics]") {
+TEST_CASE("subnormals are kept and nothing traps whatever the caller's mode, which is kept",
+          "[unit][numerics]") {
   const unsigned usual = _mm_getcsr();
   const unsigned flush_and_trap = 0x8040;  // flush to zero, denormals are zero, every exception unmasked
   _mm_setcsr(flush_and_trap);

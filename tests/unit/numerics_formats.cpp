@@ -1,5 +1,5 @@
-// The conversions of numerics/float_formats.hpp against a decoder written from the definition of each format, over every
-// value of the 16- and 8-bit types and every place where narrowing could round the wrong way.
+// The conversions of numerics/float_formats.hpp against a decoder written from the definition of each format,
+// over every value of the 16- and 8-bit types and every place where narrowing could round the wrong way.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -26,8 +26,9 @@ class NarrowingCheck {
     const T expected = encode<T>(value);
     const T actual = numerics::from_float<T>(value);
     if (actual.bits == expected.bits) return;
-    if (wrong_++ == 0) UNSCOPED_INFO("value " << value << " bits " << bit_cast<std::uint32_t>(value) << ": "
-                                              << int{actual.bits} << ", expected " << int{expected.bits});
+    if (wrong_++ == 0)
+      UNSCOPED_INFO("value " << value << " bits " << bit_cast<std::uint32_t>(value) << ": "
+                             << int{actual.bits} << ", expected " << int{expected.bits});
   }
   int wrong() const { return wrong_; }
 
@@ -37,8 +38,8 @@ class NarrowingCheck {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("widening a narrow float is exact, and narrowing it again gives the same bits", "[unit][numerics]",
-                   Float16, Bfloat16, Float8E4M3, Float8E5M2) {
+TEMPLATE_TEST_CASE("widening a narrow float is exact, and narrowing it again gives the same bits",
+                   "[unit][numerics]", Float16, Bfloat16, Float8E4M3, Float8E5M2) {
   int wrong_value = 0, wrong_bits = 0;
   for (std::size_t bits = 0; bits < std::size_t{1} << (8 * sizeof(TestType)); ++bits) {
     const auto narrow = of_bits<TestType>(bits);
@@ -60,8 +61,8 @@ TEMPLATE_TEST_CASE("widening a narrow float is exact, and narrowing it again giv
   CHECK(wrong_bits == 0);
 }
 
-TEMPLATE_TEST_CASE("narrowing gives the nearest value, ties to even", "[unit][numerics]", Float16, Bfloat16, Float8E4M3,
-                   Float8E5M2) {
+TEMPLATE_TEST_CASE("narrowing gives the nearest value, ties to even", "[unit][numerics]", Float16, Bfloat16,
+                   Float8E4M3, Float8E5M2) {
   NarrowingCheck<TestType> check;
   const auto around = [&check](double value) {
     const float middle = static_cast<float>(value);
@@ -89,8 +90,8 @@ TEMPLATE_TEST_CASE("narrowing gives the nearest value, ties to even", "[unit][nu
   CHECK(check.wrong() == 0);
 }
 
-TEMPLATE_TEST_CASE("narrowing any float agrees with the search", "[unit][numerics]", Float16, Bfloat16, Float8E4M3,
-                   Float8E5M2) {
+TEMPLATE_TEST_CASE("narrowing any float agrees with the search", "[unit][numerics]", Float16, Bfloat16,
+                   Float8E4M3, Float8E5M2) {
   NarrowingCheck<TestType> check;
   std::mt19937 random(20240607);
   for (int i = 0; i < 200'000; ++i) check(bit_cast<float>(static_cast<std::uint32_t>(random())));

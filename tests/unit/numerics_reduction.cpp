@@ -41,8 +41,8 @@ const float kNan = std::nanf("");
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("C08: a NaN loses in min and max wherever it stands", "[unit][numerics]", float, Float16, Bfloat16,
-                   Float8E4M3, Float8E5M2) {
+TEMPLATE_TEST_CASE("C08: a NaN loses in min and max wherever it stands", "[unit][numerics]", float, Float16,
+                   Bfloat16, Float8E4M3, Float8E5M2) {
   std::vector<std::size_t> order = {0, 1, 2, 3};
   const float inputs[] = {1, kNan, 3, 4};
   do {
@@ -73,9 +73,10 @@ TEST_CASE("C08: min and max have no identity that could show", "[unit][numerics]
   CHECK(reduce_single<Float8E5M2, Sum>({Float8E5M2{0x7C}, Float8E5M2{0x3C}}).bits == 0x7B);
 }
 
-TEMPLATE_TEST_CASE("C09: minus zero is kept, and is less than plus zero", "[unit][numerics]", float, double, Float16,
-                   Bfloat16, Float8E4M3, Float8E5M2) {
-  const auto minus = bit_cast<TestType>(static_cast<BitsOf<TestType>>(BitsOf<TestType>{1} << (8 * sizeof(TestType) - 1)));
+TEMPLATE_TEST_CASE("C09: minus zero is kept, and is less than plus zero", "[unit][numerics]", float, double,
+                   Float16, Bfloat16, Float8E4M3, Float8E5M2) {
+  const auto minus =
+      bit_cast<TestType>(static_cast<BitsOf<TestType>>(BitsOf<TestType>{1} << (8 * sizeof(TestType) - 1)));
   const auto plus = bit_cast<TestType>(BitsOf<TestType>{0});
   const auto bits = [](TestType value) { return bit_cast<BitsOf<TestType>>(value); };
   CHECK(bits(reduce_single<TestType, Sum>({minus, minus, minus})) == bits(minus));
@@ -96,7 +97,8 @@ TEST_CASE("C09: one rank's elements come back bit for bit", "[unit][numerics]") 
 }
 
 TEST_CASE("C10: integers wrap and leave their neighbours alone", "[unit][numerics]") {
-  const std::vector<std::int8_t> a = {120, 0, -1, 127, -128}, b = {100, 0, -1, 1, -1}, sum = {-36, 0, -2, -128, 127};
+  const std::vector<std::int8_t> a = {120, 0, -1, 127, -128}, b = {100, 0, -1, 1, -1},
+                                 sum = {-36, 0, -2, -128, 127};
   const std::vector<std::uint8_t> c = {200, 255, 1, 0}, d = {100, 1, 1, 0}, unsigned_sum = {44, 0, 2, 0};
   for (std::size_t length = 1; length <= 33; ++length) {
     PerRank<std::int8_t> x(2);
@@ -139,9 +141,10 @@ TEST_CASE("C11: finite elements never average to infinity", "[unit][numerics]") 
   }
 }
 
-TEMPLATE_TEST_CASE("C11: the largest element averages to at most itself over any number of ranks", "[unit][numerics]",
-                   float, double, Float16, Bfloat16) {
-  const auto largest = bit_cast<TestType>(static_cast<BitsOf<TestType>>(FloatFormat<TestType>::kLargestFinite));
+TEMPLATE_TEST_CASE("C11: the largest element averages to at most itself over any number of ranks",
+                   "[unit][numerics]", float, double, Float16, Bfloat16) {
+  const auto largest =
+      bit_cast<TestType>(static_cast<BitsOf<TestType>>(FloatFormat<TestType>::kLargestFinite));
   int wrong = 0;
   for (int nranks = 2; nranks <= 4200; ++nranks) {
     const ScaledAverage<TestType> average(nranks);
@@ -167,7 +170,8 @@ TEST_CASE("C11: infinities and NaN average as they add", "[unit][numerics]") {
   CHECK(mean[299] == HUGE_VALF);
   CHECK(mean[17] == FLT_MAX / 3 * 2);
   // Not by scaling either, which would lose a subnormal beside an overflow.
-  CHECK(reduce<float, Avg>({{FLT_MAX, 0x1p-149f}, {FLT_MAX, 0x1p-149f}}) == std::vector<float>{FLT_MAX, 0x1p-149f});
+  CHECK(reduce<float, Avg>({{FLT_MAX, 0x1p-149f}, {FLT_MAX, 0x1p-149f}}) ==
+        std::vector<float>{FLT_MAX, 0x1p-149f});
 }
 
 TEST_CASE("C12: integer averages wrap in their own type, then round toward zero", "[unit][numerics]") {
@@ -214,9 +218,9 @@ TEST_CASE("C14: all of an 8-bit buffer is reduced, as numbers", "[unit][numerics
   CHECK(equal(reduce<Float8E5M2, Sum>({filled(b), filled(b)}), filled(b2)));
 }
 
-TEMPLATE_TEST_CASE("C15: every type has every operation", "[unit][numerics]", std::int8_t, std::uint8_t, std::int32_t,
-                   std::uint32_t, std::int64_t, std::uint64_t, Float16, float, double, Bfloat16, Float8E4M3,
-                   Float8E5M2) {
+TEMPLATE_TEST_CASE("C15: every type has every operation", "[unit][numerics]", std::int8_t, std::uint8_t,
+                   std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, Float16, float, double, Bfloat16,
+                   Float8E4M3, Float8E5M2) {
   const auto of = [](double value) {
     if constexpr (kIsNarrowFloat<TestType>) {
       return encode<TestType>(value);
@@ -257,20 +261,24 @@ TEST_CASE("C16: the sum is formed in rank order, whatever the length", "[unit][n
     for (const auto& elements : x) sources.push_back(elements.data());
     for (const HostVariant variant : host_variants()) {
       std::vector<float> sum(count);
-      host_reduce_rows(pkcommFloat32, ReduceKind::kSum, variant)(count, 4, sources.data(), sum.data(), nullptr);
+      host_reduce_rows(pkcommFloat32, ReduceKind::kSum, variant)(count, 4, sources.data(), sum.data(),
+                                                                 nullptr);
       CHECK(std::count(sum.begin(), sum.end(), 1.0f) == static_cast<std::ptrdiff_t>(count));
     }
   }
 }
 
 TEST_CASE("a pre-multiplied element is rounded before it is added", "[unit][numerics]") {
-  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, a tie that rounds to 1 + 2^-11; a fused multiply-add would leave 2^-24.
+  // (1 + 2^-12)^2 = 1 + 2^-11 + 2^-24, a tie that rounds to 1 + 2^-11; a fused multiply-add would leave
+  // 2^-24.
   const float factor = 1 + 0x1p-12f;
   const PerRank<float> x = {std::vector<float>(100, -(1 + 0x1p-11f)), std::vector<float>(100, factor)};
   CHECK(reduce<float, PreMulSum>(x, {1, factor}) == std::vector<float>(100, 0));
-  // In the accumulator's type: 3 * 1000 * 10 - 3 * 999 * 10 overflows and loses in half, were it rounded there.
+  // In the accumulator's type: 3 * 1000 * 10 - 3 * 999 * 10 overflows and loses in half, were it rounded
+  // there.
   const std::vector<Float16> halves = {encode<Float16>(1000), encode<Float16>(-999)};
-  CHECK(decode(reduce_single<Float16, PreMulSum>(halves, {encode<Float16>(300), encode<Float16>(300)})) == 300);
+  CHECK(decode(reduce_single<Float16, PreMulSum>(halves, {encode<Float16>(300), encode<Float16>(300)})) ==
+        300);
   CHECK(reduce_single<std::int8_t, PreMulSum>({100, 1}, {2, -1}) == -57);
   CHECK(reduce_single<float, PreMulSum>({3}, {0.5f}) == 1.5f);
 }

@@ -62,8 +62,9 @@ void compare(ReduceKind kind, ReduceOne<T> reference) {
 TEST_CASE("every reduction agrees with one done by hand", "[unit][numerics]") {
   const int dtype = GENERATE(range(0, PKCOMM_DATA_TYPES));
   const int kind = GENERATE(range(0, numerics::kReduceKinds));
-  numerics::visit_reduction(static_cast<pkcommDataType_t>(dtype), static_cast<ReduceKind>(kind),
-                            [kind]<class T, class Op>() { compare<T>(static_cast<ReduceKind>(kind), reduce_one<T, Op>); });
+  numerics::visit_reduction(
+      static_cast<pkcommDataType_t>(dtype), static_cast<ReduceKind>(kind),
+      [kind]<class T, class Op>() { compare<T>(static_cast<ReduceKind>(kind), reduce_one<T, Op>); });
 }
 
 }  // namespace pkcomm::test

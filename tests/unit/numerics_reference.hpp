@@ -1,5 +1,6 @@
-// A second opinion on arithmetic, for the tests of numerics/: formats decoded by the definition of a float, narrowing by
-// search among all values of a format, folds one element at a time. Shares no code with what it checks, and is slow.
+// A second opinion on arithmetic, for the tests of numerics/: formats decoded by the definition of a float,
+// narrowing by search among all values of a format, folds one element at a time. Shares no code with what it
+// checks, and is slow.
 #pragma once
 
 #include <algorithm>
@@ -85,10 +86,13 @@ T encode(double value) {
   if (std::isnan(value)) {
     bits = numerics::FloatFormat<T>::kNan;
   } else {
-    const auto above = static_cast<std::size_t>(std::upper_bound(values.begin(), values.end(), magnitude) - values.begin());
+    const auto above =
+        static_cast<std::size_t>(std::upper_bound(values.begin(), values.end(), magnitude) - values.begin());
     const double low = values[above - 1];
-    const double high = above < values.size() ? values[above] : 2 * low - values[above - 2];  // as if the exponent went on
-    const bool up = magnitude - low > high - magnitude || (magnitude - low == high - magnitude && above % 2 == 0);
+    const double high =
+        above < values.size() ? values[above] : 2 * low - values[above - 2];  // as if the exponent went on
+    const bool up =
+        magnitude - low > high - magnitude || (magnitude - low == high - magnitude && above % 2 == 0);
     bits = up ? above : above - 1;
     if (kLayout<T>.saturates) bits = std::min(bits, values.size() - 1);
   }
@@ -139,7 +143,8 @@ T reduce_one(const std::vector<T>& x, const std::vector<T>& multipliers) {
     using Wide = decltype(wide(x[0]));
     Wide sum = std::is_same_v<Op, PreMulSum> ? wide(x[0]) * wide(multipliers[0]) : wide(x[0]);
     for (std::size_t rank = 1; rank < x.size(); ++rank) {
-      const Wide term = std::is_same_v<Op, PreMulSum> ? wide(x[rank]) * wide(multipliers[rank]) : wide(x[rank]);
+      const Wide term =
+          std::is_same_v<Op, PreMulSum> ? wide(x[rank]) * wide(multipliers[rank]) : wide(x[rank]);
       sum = std::is_same_v<Op, Prod> ? sum * term : sum + term;
     }
     if (std::is_same_v<Op, Avg>) {

@@ -107,6 +107,9 @@ void nothing(std::size_t, const Seat&, Outputs) {}
 InPlace same_place(std::size_t, const Seat&) { return {0, 0}; }
 InPlace send_own_block(std::size_t count, const Seat& seat) { return {times(count, seat.rank), 0}; }
 InPlace receive_own_block(std::size_t count, const Seat& seat) { return {0, times(count, seat.rank)}; }
+// Only the root is in place; the others use the same offset, as symmetric memory must lie at one.
+InPlace send_root_block(std::size_t count, const Seat& seat) { return {times(count, seat.root), 0}; }
+InPlace receive_root_block(std::size_t count, const Seat& seat) { return {0, times(count, seat.root)}; }
 
 // ---- calls
 
@@ -181,9 +184,9 @@ constexpr std::array kCollectives = {
     Collective{kAllToAllV, "all_to_all_v", "alltoallv", false, false, false, true, false, true,  //
                pkcommCollAllToAllV, uneven_shape, uneven_block_of_everybody, same_place, all_to_all_v},
     Collective{kGather, "gather", "", false, true, true, true, false, true,  //
-               pkcommCollGather, gathering_shape, from_everybody_at_root, send_own_block, gather},
+               pkcommCollGather, gathering_shape, from_everybody_at_root, send_root_block, gather},
     Collective{kScatter, "scatter", "", false, true, true, true, false, true,  //
-               pkcommCollScatter, scattering_shape, block_of_root, receive_own_block, scatter},
+               pkcommCollScatter, scattering_shape, block_of_root, receive_root_block, scatter},
     Collective{kSendRecv, "sendrecv", "send_recv", false, false, false, true, false, true,  //
                pkcommCollSendRecv, whole_shape, from_previous, same_place, send_recv},
     // A wait and the signal that it waits for belong to different calls: repeated one by one, not in a group.

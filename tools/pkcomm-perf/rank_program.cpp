@@ -223,7 +223,8 @@ Result<int> run_rank(const Options& options, const MeetingPoint& where, int rank
   PERF_TRY(team);
   RankProgram program(options, std::move(team.value()), status);
   Result<int> result = program.run();
-  // Noted before the sockets close: the others fail when they see that, and must not be the first to have said so.
+  // Noted before the sockets close: the others fail when they see that, and must not be the first to have
+  // said so.
   if (!result.ok()) status.fail(result.error().text, result.error().hearsay);
   return result;
 }

@@ -3,19 +3,13 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 
-namespace pkcomm::perf {
+#include "clock.hpp"
 
-/// Milliseconds on a clock that all processes of the machine share.
-inline std::int64_t steady_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
+namespace pkcomm::perf {
 
 /// Written by its rank; read by the starter, the texts only when the writer has ended. All zeros is a valid
 /// start.

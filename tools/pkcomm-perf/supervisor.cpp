@@ -73,8 +73,7 @@ class Supervisor {
       children_[static_cast<std::size_t>(i)] = {pid, true, 0};
     }
     Verdict verdict = watch();
-    end_all();
-    sigprocmask(SIG_SETMASK, &before, nullptr);
+    end_all();  // the signals stay blocked: a second one must not take the exit code away
     if (isatty(STDERR_FILENO) != 0 && verdict.exit_code != 0)
       std::fputs("\r\033[K", stderr);  // a progress line
     if (!verdict.line.empty()) std::fprintf(stderr, "pkcomm-perf: %s\n", verdict.line.c_str());

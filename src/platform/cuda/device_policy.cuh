@@ -12,9 +12,9 @@
 // before it, without which the advance need not be visible, costs 0.3 (docs/design/0002-one-source.md).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
-#include "collectives/one_way.hpp"
 #include "platform/cuda/give_up.cuh"
 #include "platform/cuda/ptx.cuh"
 #include "protocol/layout.hpp"
@@ -39,14 +39,14 @@ class DevicePolicy {
     alone_ = false;
     pending_ = true;
   }
-  __device__ Share share_of(std::uint32_t n) const {
-    return {blockIdx.x * blockDim.x + threadIdx.x, n, gridDim.x * blockDim.x};
-  }
+  /// The calling thread among those of all CTAs.
+  __device__ std::uint32_t thread() const { return blockIdx.x * blockDim.x + threadIdx.x; }
+  __device__ std::uint32_t threads() const { return gridDim.x * blockDim.x; }
   __device__ void barrier() {
-    failed_ = __syncthreads_or(failed_) != 0;
+    if (__syncthreads_or(failed()) != 0) fail();
     pending_ = false;
   }
-  __device__ bool failed() const { return failed_; }
+  __device__ bool failed() const { return heard_ >= kGaveUp; }
 
   /// Operations finished. Relaxed: written by kernels before this one, which have ended. Nothing waits for the words yet. A
   /// rank that has given up finds it out here and sends nothing more; what a peer gave up, its next wait finds out.
@@ -55,7 +55,6 @@ class DevicePolicy {
     static_assert(offsetof(ControlBlock, heard) == offsetof(ControlBlock, epoch) + 8);
     const ptx::Pair words = ptx::load_pair_relaxed_gpu(&view_.control(view_.rank)->epoch);
     heard_ = words.second;
-    failed_ = heard_ >= kGaveUp;
     return words.first;
   }
   __device__ std::uint64_t heard() const { return heard_; }
@@ -93,7 +92,7 @@ class DevicePolicy {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen != expected && operation_of(seen) == operation_of(expected)) {
         give_up(given_, link_, pkcommMismatch, peer, "agreement", expected, seen);
-        failed_ = true;
+        fail();
       }
     }
     if (!alone_) barrier();
@@ -101,7 +100,7 @@ class DevicePolicy {
   }
   __device__ void disagree(int peer, std::uint64_t theirs, std::uint64_t ours) {
     if (threadIdx.x == 0) give_up(given_, link_, pkcommMismatch, peer, "message size", ours, theirs);
-    failed_ = true;
+    fail();
   }
 
   /// The same value in the whole block, whatever happens to the word meanwhile.
@@ -128,7 +127,7 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
-      if (spins % kSpinsPerLook == 0) failed_ = in_trouble(given_, link_, peer, "packet", tag, seen.tag, true, started_ns);
+      if (spins % kSpinsPerLook == 0) if (in_trouble(given_, link_, peer, "packet", tag, seen.tag, true, started_ns)) fail();
     }
     return 0;
   }
@@ -174,12 +173,14 @@ class DevicePolicy {
  private:
   static constexpr int kTogether = kRanks > 0 && kRanks < 8 ? kRanks : 8;  // packets of one thread in flight
 
+  __device__ void fail() { heard_ |= kGaveUp; }
+
   __device__ bool await_alone(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
     std::uint64_t started_ns = 0;
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) failed_ = in_trouble(given_, link_, peer, phase, wanted, seen, false, started_ns);
+      if (spins % kSpinsPerLook == 0) if (in_trouble(given_, link_, peer, phase, wanted, seen, false, started_ns)) fail();
     }
     return false;
   }
@@ -217,7 +218,7 @@ class DevicePolicy {
         for (int i = 0; i < kTogether; ++i) {
           if (first + i < view_.nranks && seen[i].tag != tag) missing = i;
         }
-        failed_ = in_trouble(given_, link_, first + missing, "packet", tag, 0, true, started_ns);
+        if (in_trouble(given_, link_, first + missing, "packet", tag, 0, true, started_ns)) fail();
       }
     }
 #pragma unroll
@@ -230,9 +231,8 @@ class DevicePolicy {
   const View& given_;  // the kernel's parameter, for code that is not inlined
   View view_;
   const DeviceLink& link_;
-  std::uint64_t heard_ = 0;
+  std::uint64_t heard_ = 0;        // and kGaveUp once failed: one word, not looked at before it is needed
   std::uint64_t began_after_ = 0;  // operation that had begun last before this one; CTA 0's first thread
-  bool failed_ = false;
   bool pending_ = false;  // the block has done something since its last barrier
   bool alone_ = false;    // inside each()
 };

@@ -12,23 +12,32 @@
 
 namespace pkcomm::host {
 
-/// The process's T; `start` is called once with a new one. Its memory stays reachable through a static pointer.
+/// The process's T; `start` is called once with a new one. Its memory stays reachable through a static pointer, and so
+/// does in a child what the parent had.
 template <class T, class Start>
 T& process_wide(Start start) {
-  static std::atomic<T*> instance{nullptr};
-  T* existing = instance.load(std::memory_order_acquire);
-  if (existing != nullptr) return *existing;
+  struct Slot {
+    T value;
+    Slot* inherited = nullptr;
+  };
+  static std::atomic<Slot*> instance{nullptr};
+  static Slot* inherited = nullptr;  // written in a child that has one thread yet
+  Slot* existing = instance.load(std::memory_order_acquire);
+  if (existing != nullptr) return existing->value;
   static std::atomic<bool> registered{false};
   if (!registered.exchange(true)) {
-    pthread_atfork(nullptr, nullptr, [] { instance.store(nullptr, std::memory_order_release); });
+    pthread_atfork(nullptr, nullptr, [] {
+      if (Slot* const parents = instance.exchange(nullptr, std::memory_order_acq_rel)) inherited = parents;
+    });
   }
-  T* const fresh = new T;
+  Slot* const fresh = new Slot;
+  fresh->inherited = inherited;
   if (instance.compare_exchange_strong(existing, fresh, std::memory_order_acq_rel)) {
-    start(*fresh);
-    return *fresh;
+    start(fresh->value);
+    return fresh->value;
   }
   delete fresh;
-  return *existing;
+  return existing->value;
 }
 
 /// A thread that takes no signals: those are the application's.
