@@ -136,8 +136,8 @@ class Sender {
   const PlaceFor place_for_;
   std::uint32_t item_;
   int step_ = 1;  // of the first peer that is prepared
-  std::uint64_t words_[kSameForAll ? 1 : kTogether];
-  Packet* places_[kTogether];
+  std::uint64_t words_[kSameForAll ? 1 : kTogether] = {};
+  Packet* places_[kTogether] = {};
 };
 
 /// For the calling thread: sink(r, word) for r = 0, 1, ... nranks - 1, with the payload of the packet at packet_of(r) where

@@ -12,6 +12,9 @@
    Checked: no slot is overwritten before it was read, no user memory is touched outside the operation that lent it, no
    deadlock. A wait is for one tag exactly, so reading anything stale would show as a deadlock or as an overwritten slot.
 
+   With LATE, REDUCE, BCAST and GATHER announce themselves behind their first puts, as LL operations may: they order nothing
+   by it.
+
    Stores arrive at once. That loses nothing: words only grow, so a late store is a late waiter; announcements and credits
    that are seen at once grant licences as early as any memory could; and "the slot is free" is asserted where the store is
    issued, which is stricter than where it lands.
@@ -85,6 +88,23 @@ byte given[W];                               /* the rank's reader is done with i
 #endif
 #define SUB(p, m, r, src) SLOT(p, SUB_PARITY(m, r), SUB_HALF(r), src)
 
+#ifdef NO_ANNOUNCE_AFTER_READS
+#define ANNOUNCED (m + 1)
+#else
+#define ANNOUNCED m
+#endif
+#ifdef LATE
+#define ANNOUNCE_ON_ENTRY \
+  if \
+  :: op[m] == REDUCE || op[m] == BCAST || op[m] == GATHER \
+  :: else -> progress[me] = ANNOUNCED \
+  fi
+#define ANNOUNCE_LATE progress[me] = ANNOUNCED
+#else
+#define ANNOUNCE_ON_ENTRY progress[me] = ANNOUNCED
+#define ANNOUNCE_LATE skip
+#endif
+
 inline licence(p) {
 #if defined(NO_LICENCE)
   skip
@@ -143,21 +163,18 @@ proctype rank(byte me) {
        :: else
        fi;
        inside[me] = m;
-#ifdef NO_ANNOUNCE_AFTER_READS
-       progress[me] = m + 1
-#else
-       progress[me] = m
-#endif
+       ANNOUNCE_ON_ENTRY
      }
      if
      :: op[m] == REDUCE ->
         EACH put(p, PARITY(m), 0, TAG(m, 0)) NEXT;
+        ANNOUNCE_LATE;
         EACH get(p, PARITY(m), 0, TAG(m, 0)) NEXT;
         EACH put(p, PARITY(m), SECOND, TAG(m, 1)) NEXT;
         EACH get(p, PARITY(m), SECOND, TAG(m, 1)) NEXT
 
-     :: op[m] == BCAST && AT_ROOT -> EACH put(p, PARITY(m), 0, TAG(m, 0)) NEXT
-     :: op[m] == BCAST && !AT_ROOT -> get(root[m], PARITY(m), 0, TAG(m, 0))
+     :: op[m] == BCAST && AT_ROOT -> EACH put(p, PARITY(m), 0, TAG(m, 0)) NEXT; ANNOUNCE_LATE
+     :: op[m] == BCAST && !AT_ROOT -> ANNOUNCE_LATE; get(root[m], PARITY(m), 0, TAG(m, 0))
 
      :: op[m] == DIRECT && AT_ROOT ->
 #ifdef NO_ANNOUNCED_FOR_WRITE
@@ -191,8 +208,8 @@ proctype rank(byte me) {
         :: else -> r = 0; break
         od
 
-     :: op[m] == GATHER && AT_ROOT -> EACH get(p, PARITY(m), 0, TAG(m, 0)) NEXT
-     :: op[m] == GATHER && !AT_ROOT -> put(root[m], PARITY(m), 0, TAG(m, 0))
+     :: op[m] == GATHER && AT_ROOT -> ANNOUNCE_LATE; EACH get(p, PARITY(m), 0, TAG(m, 0)) NEXT
+     :: op[m] == GATHER && !AT_ROOT -> put(root[m], PARITY(m), 0, TAG(m, 0)); ANNOUNCE_LATE
 
      :: op[m] == ROUNDS ->
         do
