@@ -4,9 +4,11 @@
 #include "bootstrap/endpoint.hpp"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -29,6 +31,7 @@ constexpr int kBacklog = 4096;
 constexpr int kSliceMs = 10;
 constexpr std::string_view kFilePrefix = "pkcomm-";
 constexpr std::string_view kFileSuffix = ".sock";
+constexpr std::string_view kUnfinishedSuffix = ".new";
 
 struct UnixAddress {
   sockaddr_un address = {};
@@ -81,6 +84,15 @@ int bind_to(int fd, const UnixAddress& unix_address) {
 
 int connect_to(int fd, const UnixAddress& unix_address) {
   return ::connect(fd, reinterpret_cast<const sockaddr*>(&unix_address.address), unix_address.bytes);
+}
+
+/// Shared: held by everybody whose socket file does not listen yet. Exclusive: nobody's is. The kernel unlocks when a
+/// process is killed, and a forked child does not keep it.
+PrivateFd lock_directory(const std::string& directory, int how) {
+  PrivateFd lock =
+      PrivateFd::create([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  if (lock && ::flock(lock.get(), how) != 0) lock.reset();
+  return lock;
 }
 
 }  // namespace
@@ -152,11 +164,13 @@ Result<Listener> Listener::unix_named(std::uint64_t token) {
 }
 
 Result<Listener> Listener::unix_file(const std::string& directory, const std::string& name) {
+  const PrivateFd lock = lock_directory(directory, LOCK_SH);
   Listener listener;
   listener.name_ = {true, name};
   // Listens before it has its final name: a file that refuses connections is then a dead one, see remove_stale_files.
   const std::string path = directory + "/" + name;
-  const std::string path_before = path.substr(0, path.size() - kFileSuffix.size()) + ".new";
+  const std::string path_before =
+      path.substr(0, path.size() - kFileSuffix.size()) + std::string(kUnfinishedSuffix);
   PK_TRY(file_address(path).status());
   PK_ASSIGN(const UnixAddress before, file_address(path_before));
   listener.fd_ = make_socket(AF_UNIX);
@@ -200,10 +214,14 @@ std::size_t most_silent_connections() {
 void remove_stale_files(const std::string& directory) {
   DIR* list = ::opendir(directory.c_str());
   if (list == nullptr) return;
+  // Nobody is on the way from bind to listen while this is held: an unfinished file that refuses is a dead one too.
+  // Where somebody is, unfinished files are left for the next start.
+  const PrivateFd alone = lock_directory(directory, LOCK_EX | LOCK_NB);
   while (const dirent* entry = ::readdir(list)) {
     const std::string_view name = entry->d_name;
-    if (!name.starts_with(kFilePrefix) || !name.ends_with(kFileSuffix) || name.size() > kMaxNameBytes)
-      continue;
+    const bool finished = name.ends_with(kFileSuffix);
+    if (!name.starts_with(kFilePrefix) || name.size() > kMaxNameBytes) continue;
+    if (!finished && !(alone && name.ends_with(kUnfinishedSuffix))) continue;
     if (connect_unix({true, std::string(name)}).error != ECONNREFUSED) continue;
     ::unlink((directory + "/" + std::string(name)).c_str());
   }

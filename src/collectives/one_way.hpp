@@ -80,7 +80,8 @@ PK_HD Share share_of(X& x, std::uint32_t n) {
 
 /// How many packets lie between a place in the staging of even operations and the same place in that of operation m.
 PK_HD inline std::ptrdiff_t parity_offset(const View& view, std::uint64_t m) {
-  return view.packets(0, m, 0, 0) - view.packets(0, 0, 0, 0);
+  const std::ptrdiff_t of_odd = view.packets(0, 1, 0, 0) - view.packets(0, 0, 0, 0);
+  return m % 2 != 0 ? of_odd : 0;
 }
 
 /// Sends word_for(peer, item) into the packet place_for(peer, item), a place of even operations, for every item of a share

@@ -124,17 +124,21 @@ PK_HD inline bool in_one_access([[maybe_unused]] const std::byte* at) {
 }
 #ifdef __CUDA_ARCH__
 inline constexpr int kWordAlignment = 8;
+#define PK_NO_UNROLL _Pragma("unroll 1")
 #else
 inline constexpr int kWordAlignment = 1;
+#define PK_NO_UNROLL
 #endif
 
-// Out of line: off the fast path, where a GPU's instruction cache is too small for it.
-PK_HD __attribute__((noinline)) inline std::uint64_t load_bytes(const std::byte* from, int bytes) {
+// Off the fast path, so kept short where instructions are fetched by a GPU.
+PK_HD inline std::uint64_t load_bytes(const std::byte* from, int bytes) {
   std::uint64_t word = 0;
+  PK_NO_UNROLL
   for (int i = 0; i < bytes; ++i) word |= std::uint64_t(static_cast<unsigned char>(from[i])) << (8 * i);
   return word;
 }
-PK_HD __attribute__((noinline)) inline void store_bytes(std::byte* to, int bytes, std::uint64_t word) {
+PK_HD inline void store_bytes(std::byte* to, int bytes, std::uint64_t word) {
+  PK_NO_UNROLL
   for (int i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
 }
 

@@ -1,12 +1,19 @@
 // Mapping of the parts: each process makes one descriptor for its ranks, all processes exchange them, everybody maps.
 #include "memory/symmetric_memory.hpp"
 
+#include <string>
+
 namespace pkcomm {
 
 Result<std::unique_ptr<SymmetricMemory>> SymmetricMemory::reserve(bootstrap::Membership& membership,
                                                                   Platform& platform, std::uint64_t stride) {
-  PK_ASSIGN(std::byte* const base, platform.reserve(static_cast<std::uint64_t>(membership.nranks()) * stride));
-  return std::unique_ptr<SymmetricMemory>(new SymmetricMemory(membership, platform, base, stride));
+  auto base = platform.reserve(static_cast<std::uint64_t>(membership.nranks()) * stride);
+  if (!base.ok()) {
+    return Status(base.status().code(), base.status().message() + ": " + std::to_string(membership.nranks()) +
+                                            " ranks of " + std::to_string(stride) +
+                                            " bytes, for the most part PKCOMM_HEAP_SIZE");
+  }
+  return std::unique_ptr<SymmetricMemory>(new SymmetricMemory(membership, platform, base.value(), stride));
 }
 
 SymmetricMemory::~SymmetricMemory() {

@@ -30,7 +30,7 @@
 #define M 2
 #endif
 #ifndef DEADLINES
-#define DEADLINES 1
+#define DEADLINES 0
 #endif
 #ifndef CRASHES
 #define CRASHES 0

@@ -27,6 +27,7 @@ class DevicePolicy {
  public:
   __device__ DevicePolicy(const View& view, const DeviceLink& link) : given_(view), view_(view), link_(link) {
     if constexpr (kRanks > 0) view_.nranks = kRanks;
+    __builtin_assume(view_.rank >= 0 && view_.rank < view_.nranks);
   }
 
   __device__ const View& view() const { return view_; }
@@ -130,7 +131,7 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
-      if (spins % kSpinsPerLook == 0) if (in_trouble(given_, link_, peer, "packet", tag, seen.tag, true, started_ns)) fail();
+      if (spins % kSpinsPerLook == 0) look_round(peer, "packet", tag, seen.tag, true, started_ns);
     }
     return 0;
   }
@@ -177,13 +178,18 @@ class DevicePolicy {
   static constexpr int kTogether = kRanks > 0 && kRanks < 8 ? kRanks : 8;  // packets of one thread in flight
 
   __device__ void fail() { heard_ |= kGaveUp; }
+  __device__ void look_round(int peer, const char* phase, std::uint64_t wanted, std::uint64_t seen, bool tag,
+                             std::uint64_t& started_ns) {
+    started_ns = cuda::look_round(given_, link_, peer, phase, wanted, seen, tag, started_ns);
+    if (started_ns == 0) fail();
+  }
 
   __device__ bool await_alone(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
     std::uint64_t started_ns = 0;
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) if (in_trouble(given_, link_, peer, phase, wanted, seen, false, started_ns)) fail();
+      if (spins % kSpinsPerLook == 0) look_round(peer, phase, wanted, seen, false, started_ns);
     }
     return false;
   }
@@ -221,7 +227,7 @@ class DevicePolicy {
         for (int i = 0; i < kTogether; ++i) {
           if (first + i < view_.nranks && seen[i].tag != tag) missing = i;
         }
-        if (in_trouble(given_, link_, first + missing, "packet", tag, 0, true, started_ns)) fail();
+        look_round(first + missing, "packet", tag, 0, true, started_ns);
       }
     }
 #pragma unroll

@@ -69,22 +69,22 @@ __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& 
   }
 }
 
-/// Looks at everything but the word waited for. True: the wait is over, and everybody knows. `seen` is what the word was
-/// last; `started_ns` is this wait's first call, kept by the caller, 0 before. `tag`: the words of this wait are tags or
+/// Looks at everything but the word waited for. 0: the wait is over, and everybody knows; else when it began, as the caller
+/// gives it back the next time (0 at first). `seen` is what the word was last. `tag`: the words of this wait are tags or
 /// progress words, whose step is a fingerprint.
-__device__ __noinline__ inline bool in_trouble(const View& view, const DeviceLink& link, int peer, const char* phase,
-                                               std::uint64_t wanted, std::uint64_t seen, bool tag,
-                                               std::uint64_t& started_ns) {
+__device__ __noinline__ inline std::uint64_t look_round(const View& view, const DeviceLink& link, int peer,
+                                                        const char* phase, std::uint64_t wanted, std::uint64_t seen,
+                                                        bool tag, std::uint64_t started_ns) {
   if (ptx::load_acquire_sys(link.aborted) != 0) {
     give_up(view, link, pkcommAborted, peer, phase, wanted, seen);
-    return true;
+    return 0;
   }
   // Acquire half of [poison]: the peer's own record is complete.
   const std::uint64_t poison = ptx::load_acquire_sys(&view.control(view.rank)->poison);
   if (poison != 0) {
     const int rank = static_cast<int>(static_cast<std::uint32_t>(poison)) - 1;
     give_up(view, link, static_cast<pkcommResult_t>(poison >> 32), rank, "peer gave up", wanted, seen);
-    return true;
+    return 0;
   }
   // A peer that called something else may never write the word: its progress word tells as well.
   const std::uint64_t entered = ptx::load_relaxed_sys(view.progress(view.rank, peer));
@@ -92,15 +92,15 @@ __device__ __noinline__ inline bool in_trouble(const View& view, const DeviceLin
   const bool entered_differs = operation_of(entered) == operation_of(wanted) && entered != wanted;
   if (tag && (differs || entered_differs)) {
     give_up(view, link, pkcommMismatch, peer, phase, wanted, differs ? seen : entered);
-    return true;
+    return 0;
   }
   const std::uint64_t now = ptx::nanoseconds();
   if (started_ns == 0) started_ns = now;
   if (link.deadline_ns != 0 && now - started_ns > link.deadline_ns) {
     give_up(view, link, pkcommTimeout, peer, phase, wanted, seen);
-    return true;
+    return 0;
   }
-  return false;
+  return started_ns;
 }
 
 }  // namespace pkcomm::cuda
