@@ -34,7 +34,7 @@ class PerfRun {
     err_ = ::memfd_create("err", MFD_CLOEXEC);
     REQUIRE(out_ >= 0);
     REQUIRE(err_ >= 0);
-    const std::string program = std::string(PKCOMM_TEST_PROGRAMS) + "/pkcomm-perf";
+    const std::string program = PKCOMM_TEST_PROGRAMS "/pkcomm-perf";
     std::vector<std::string> arguments = {program};
     std::istringstream stream(words);
     for (std::string word; stream >> word;) arguments.push_back(word == "''" ? "" : word);
