@@ -37,7 +37,7 @@ target_compile_options(pkcomm_flags INTERFACE -Wall -Wextra -Wshadow -Wpedantic)
 target_compile_options(pkcomm_flags INTERFACE -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees overlaps and overflows in "literal" + std::string() (GCC bug 105651, fixed in 13).
-  target_compile_options(pkcomm_flags INTERFACE -Wno-restrict -Wno-stringop-overflow)
+  target_compile_options(pkcomm_flags INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 endif()
 if(PKCOMM_WERROR)
   target_compile_options(pkcomm_flags INTERFACE -Werror)
