@@ -95,24 +95,21 @@ bool Executor::transfer_all(Policy& x, std::span<Transfer> transfers) {
   lanes[self].clear();
   lanes[self + 1].clear();
   std::erase_if(lanes, [](const auto& lane) { return lane.empty(); });
-  struct Lane {
-    std::span<Transfer*> left;
-  };
-  std::vector<Lane> open(lanes.begin(), lanes.end());
+  std::vector<std::span<Transfer*>> open(lanes.begin(), lanes.end());
   while (!open.empty()) {
     // One round over the open lanes; true when any of them got on.
     const auto advance = [&] {
       bool some = false;
-      for (Lane& lane : open) {
-        const Progress progress = step(x, *lane.left.front());
+      for (std::span<Transfer*>& left : open) {
+        const Progress progress = step(x, *left.front());
         some = some || progress != Progress::kNone;
-        if (progress == Progress::kDone) lane.left = lane.left.subspan(1);
+        if (progress == Progress::kDone) left = left.subspan(1);
       }
       x.settle();
-      std::erase_if(open, [](const Lane& lane) { return lane.left.empty(); });
+      std::erase_if(open, [](const auto& left) { return left.empty(); });
       return some || x.failed();
     };
-    const int peer = open.size() == 1 ? open.front().left.front()->peer : -1;
+    const int peer = open.size() == 1 ? open.front().front()->peer : -1;
     if (!waiter_.wait(advance, peer, "transfer") || x.failed()) return false;
   }
   return true;
