@@ -20,9 +20,9 @@ Layout Layout::make(int nranks, std::uint64_t staging) {
   const std::uint64_t slots = 4 * ranks;  // parity, half, source
   Layout layout{};
   std::uint64_t end = round_up(sizeof(ControlBlock), kPage);
-  const auto place = [&end](std::uint64_t bytes) {
+  const auto place = [&end](std::uint64_t size) {
     const std::uint64_t start = end;
-    end = round_up(end + bytes, kPage);
+    end = round_up(end + size, kPage);
     return start;
   };
   layout.progress = place(ranks * kLine);
