@@ -37,17 +37,20 @@ SWITCHED = ["all_reduce", "reduce_scatter", "all_gather", "broadcast"]
 PERF_NAMES = {"sendrecv": "send_recv"}  # pkcomm-perf's: the table's
 
 CHUNKS = [16 << 10, 32 << 10, 64 << 10, 128 << 10, 256 << 10, 512 << 10]
-# Least size, greatest, factor, calls a repetition: a few milliseconds a row.
-SMALL = (8, 16 << 10, 2, 200)
-MIDDLE = (32 << 10, 512 << 10, 2, 40)
-LARGE = (2 << 20, 64 << 20, 2, 4)
-REPETITIONS = 3
+# Least size, greatest, factor, calls a repetition, repetitions: a millisecond or a few calls, some times over.
+SMALL = (8, 16 << 10, 2, 200, 3)
+MIDDLE = (32 << 10, 1 << 20, 2, 20, 3)
+LARGE = (4 << 20, 64 << 20, 4, 2, 3)  # in the first round alone
+LIMIT_S = 15  # for one run of pkcomm-perf, which takes a second
 
 # Not measurable with two cores: what a further rank costs each call, mostly one more flag to write and to wait for.
 PER_PEER_NS = {"one_shot_ll": 200, "two_shot_ll": 300, "copy_engine": 500}
 PER_PEER_NS_ELSE = 250
 
 MOST_LINES = 4  # of a curve; each is read when a call is priced
+STEEP = 1.25  # between two lines: more is climbed in STEPS
+STEPS = 4
+MOST_RATE = 10 ** 9  # that a table may hold
 WORTH_A_LINE = 0.03  # mean relative error that one line more must save
 
 # Makes windows be used wherever there are any.
@@ -80,14 +83,14 @@ class Bench:
                 times = self.best[name, algorithm, path, chunk]
                 times[row["size"]] = min(times.get(row["size"], math.inf), row["out_of_place"]["time"])
 
-    def launch(self, names, algorithm, path, band, chunk, blocking):
-        least, greatest, factor, calls = band
+    def launch(self, names, algorithm, path, band, chunk, blocking, again=True):
+        least, greatest, factor, calls, repetitions = band
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             where = f"127.0.0.1:{probe.getsockname()[1]}"
         report = self.folder / "report.json"
         command = [str(self.perf), ",".join(names), "--launcher", "torchrun", "--rendezvous", where,
-                   "-b", str(least), "-e", str(greatest), "-f", str(factor), "-n", str(calls), "-N", str(REPETITIONS),
+                   "-b", str(least), "-e", str(greatest), "-f", str(factor), "-n", str(calls), "-N", str(repetitions),
                    "-R", "2" if path == "zero_copy" else "0", "-c", "0", "-z", blocking, "-a", "3"]
         environment = {k: v for k, v in os.environ.items() if not k.startswith("PKCOMM_")}
         environment |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
@@ -97,22 +100,36 @@ class Bench:
         if chunk:
             environment["PKCOMM_CHUNK"] = str(chunk)
 
+        # The copy engine's worker is a thread beside the rank, on whatever core is free.
+        cores = set(self.cores) if algorithm == "copy_engine" else None
+
         def start(rank):
             return subprocess.Popen([*command, "-J", str(report) if rank == 0 else os.devnull],
                                     stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                                     env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)},
-                                    preexec_fn=lambda: os.sched_setaffinity(0, {self.cores[rank]}))
+                                    preexec_fn=lambda: os.sched_setaffinity(0, cores or {self.cores[rank]}))
 
         ranks = [start(0), start(1)]
-        errors = "".join(rank.communicate(timeout=120)[1] for rank in ranks)
+        try:
+            errors = "".join(rank.communicate(timeout=LIMIT_S)[1] for rank in ranks)
+        except subprocess.TimeoutExpired:
+            errors = f"not done within {LIMIT_S} s"
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
         if any(rank.returncode for rank in ranks):
-            sys.exit(f"tune.py: {' '.join(command)} failed:\n{errors}")
+            if again:
+                print(f"tune.py: {algorithm}, {path}, chunk {chunk}, once more: {errors}", file=sys.stderr)
+                return self.launch(names, algorithm, path, band, chunk, blocking, again=False)
+            sys.exit(f"tune.py: {' '.join(command)}, {algorithm}, {path}, chunk {chunk}: {errors}")
         return json.loads(report.read_text())["results"]
 
 
 def measure(bench, rounds):
     everything = SYMMETRIC + ROOTED
-    for _ in range(rounds):
+    for round_ in range(rounds):
+        large = [LARGE] if round_ == 0 else []
         for band in (SMALL, MIDDLE):
             bench.run(everything, "one_shot_ll", "staged", band)
             bench.run(["all_reduce", "reduce", "broadcast"], "two_shot_ll", "staged", band)
@@ -122,11 +139,11 @@ def measure(bench, rounds):
         for algorithm in ("direct_ldst", "direct_tma", "copy_engine"):
             bench.run(everything, algorithm, "staged", SMALL)
             for chunk in CHUNKS:
-                bench.run(everything, algorithm, "staged", MIDDLE, chunk)
-                bench.run(everything, algorithm, "staged", LARGE, chunk)
-            for band in (SMALL, MIDDLE, LARGE):
+                for band in (MIDDLE, *large):
+                    bench.run(everything, algorithm, "staged", band, chunk)
+            for band in (SMALL, MIDDLE, *large):
                 bench.run(everything, algorithm, "zero_copy", band)
-        for band in (SMALL, MIDDLE, LARGE):
+        for band in (SMALL, MIDDLE, *large):
             bench.run(SWITCHED, "multimem_emulated", "zero_copy", band)
 
 
@@ -188,29 +205,47 @@ def segments(points, most=MOST_LINES):
                 if before + missed < row[i][0]:
                     row[i] = (before + missed, lines + [(alpha, slope, j, i)])
         best.append(row)
+
     def cost(k):
         return math.sqrt(best[k][n][0] / n) + WORTH_A_LINE * k
+
     return best[min(range(1, most + 1), key=cost)][n][1]
 
 
 def fit(times, wire):
     """Lines of a curve for {size: us}. Two lines meet between the last size of one and the first of the next, where they
-    are closest; should the next still lie below, it is lifted."""
+    are closest; should the next still lie below, it is lifted. Where it lies far above (the caches are full, and no line
+    with an alpha of 0 or more is as steep) steps lead up to it."""
     sizes = sorted(times)
     points = [(wire(size), time * 1000) for size, time in zip(sizes, grow([times[size] for size in sizes]))]
-    lines = []
+    lines = []  # from, alpha, slope
     for alpha, slope, first, _ in segments(points):
         begin = 0
         if lines:
-            before_alpha, before_slope = lines[-1]["line"]
-            gap = lambda size: alpha + slope * wire(size) - before_alpha - before_slope * wire(size)
-            step = (sizes[first] - sizes[first - 1]) // 8
-            begin = min((sizes[first] - step * i for i in range(8)), key=lambda size: abs(gap(size)))
-            alpha = max(alpha, alpha - gap(begin))
-        lines.append({"from_bytes": begin, "line": (alpha, slope)})
-    return [{"from_bytes": line["from_bytes"], "ctas": 1, "alpha_ns": round(line["line"][0]),
-             "bytes_per_us": max(1, min(10 ** 9, round(1000 / line["line"][1]))) if line["line"][1] > 0 else 10 ** 9}
-            for line in lines]
+            last, then = sizes[first - 1], sizes[first]
+
+            def before(size, line=lines[-1]):
+                return line[1] + line[2] * wire(size)
+
+            def after(size, alpha=alpha, slope=slope):
+                return alpha + slope * wire(size)
+
+            spread = [then - (then - last) // 8 * i for i in range(8)]
+            begin = min(spread, key=lambda size: abs(after(size) - before(size)))
+            if last >= MIDDLE[0] and after(begin) > STEEP * before(begin):
+                begin = then
+                for step in range(1, STEPS):
+                    size = int(last * (then / last) ** (step / STEPS)) // 64 * 64
+                    time = before(last) * (after(then) / before(last)) ** (step / STEPS)
+                    lines.append((size, 0.0, time / wire(size)))
+            alpha += max(0, before(begin) - after(begin))
+        lines.append((begin, alpha, slope))
+    return [{"from_bytes": begin, "ctas": 1, "alpha_ns": round(alpha), "bytes_per_us": rate(slope)}
+            for begin, alpha, slope in lines]
+
+
+def rate(slope):
+    return max(1, min(MOST_RATE, round(1000 / slope))) if slope > 0 else MOST_RATE
 
 
 def choose_chunk(best, collective, algorithm):
@@ -243,10 +278,9 @@ def make_curves(best, source):
             times |= large
         curve |= {"threads": 1, "source": source}
         if collective in ("barrier", "send_recv", "all_to_all_v"):  # priced as if they moved nothing
-            least = times[min(times)]
-            greatest = max(times)
-            rate = greatest / (times[greatest] - least) if times[greatest] > least and greatest else 10 ** 6
-            curve["lines"] = [{"from_bytes": 0, "ctas": 1, "alpha_ns": round(1000 * least), "bytes_per_us": max(1, round(rate))}]
+            least, greatest = min(times), max(times)
+            slope = 1000 * (times[greatest] - times[least]) / greatest if greatest else 0.0
+            curve["lines"] = [{"from_bytes": 0, "ctas": 1, "alpha_ns": round(1000 * times[least]), "bytes_per_us": rate(slope)}]
         else:
             curve["lines"] = fit(times, lambda size: wire_bytes(collective, algorithm, path, size))
         curves.append(curve)

@@ -668,7 +668,7 @@ PKCOMM_API pkcommResult_t pkcommStreamDestroy(pkcommStream_t stream);
 /**
  * Waits until everything enqueued before this call has run.
  *
- * @param stream A host stream; NULL: the default streams of all devices of this process.
+ * @param stream A host stream; NULL: the default streams on which the calling thread has put work.
  * Threads: any. Must not be called from a function that runs on a stream.
  * Errors:  pkcommInvalidArgument  not a live host stream; or the first failure of its work since the last
  *          synchronisation, which pkcommCommGetAsyncError keeps as well.

@@ -49,9 +49,9 @@ struct WordReduction {
   }
 };
 
-/// `flow`: FullExchange or Pattern of this operation.
+/// `flow`: Pattern, or FullExchange where that serves the operation. Words: AnyWords, or WholeWords where those do.
 PK_HD_POLICY
-template <class Combine, class Flow, class X>
+template <class Combine, class Words, class Flow, class X>
 PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
@@ -61,7 +61,7 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
   const std::uint64_t m = x.epoch() + 1;
   Sender sender(
       std::bool_constant<Flow::kSameForAll>{}, x, share, [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
-      [=](int peer, std::uint32_t at) { return load_word(flow.source(peer), at, bytes); },
+      [=](int peer, std::uint32_t at) { return Words::load(flow.source(peer), at, bytes); },
       [&view, me](int peer, std::uint32_t at) { return view.packets(peer, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
   const std::uint64_t tag = make_word(m, op.fingerprint);
@@ -78,8 +78,8 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
     const auto packet_of = [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
     if constexpr (Combine::kReduces) {
       if (!flow.moves(rank_at(view, nranks - 1), me)) break;
-      const std::uint64_t own = load_word(flow.source(me), at, bytes);
-      store_word(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of, Scalars{view, op, m}));
+      const std::uint64_t own = Words::load(flow.source(me), at, bytes);
+      Words::store(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of, Scalars{view, op, m}));
     } else {
       collect(
           x, tag, [&](int source) { return flow.moves(source, me); }, packet_of,
@@ -87,9 +87,9 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
             if (!flow.moves(source, me)) return;
             if (source == me) {
               if (flow.source(me) == flow.target(me)) return;
-              word = load_word(flow.source(me), at, bytes);
+              word = Words::load(flow.source(me), at, bytes);
             }
-            store_word(flow.target(source), at, bytes, word);
+            Words::store(flow.target(source), at, bytes, word);
           });
     }
   }
@@ -99,8 +99,8 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
 PK_HD_POLICY
 template <class Combine, class X>
 PK_HD bool one_shot_ll(X& x, const Operation& op) {
-  if (FullExchange::serves(op.collective)) return one_shot_ll<Combine>(x, op, FullExchange{op});
-  return one_shot_ll<Combine>(x, op, Pattern{op});
+  if (FullExchange::serves(op.collective)) return one_shot_ll<Combine, AnyWords>(x, op, FullExchange{op});
+  return one_shot_ll<Combine, AnyWords>(x, op, Pattern{op});
 }
 
 /// A barrier is an announcement that is waited for, by release and acquire.

@@ -115,7 +115,15 @@ class Sender {
   }
 
  private:
-  static constexpr int kTogether = 8;
+  // Peers whose words are read together. What is not made for a number of ranks has a loop instead, which is shorter.
+  static constexpr int batch() {
+    if constexpr (requires { requires X::kRanks > 1; }) {
+      return X::kRanks <= 8 ? X::kRanks - 1 : 8;
+    } else {
+      return 1;
+    }
+  }
+  static constexpr int kTogether = batch();
 
   PK_HD_POLICY
   PK_HD void prepare() {
@@ -162,7 +170,7 @@ PK_HD_POLICY
 template <class X>
 PK_HD bool licence(X& x, std::uint64_t m) {
   const View& view = x.view();
-  if (x.heard() + 1 == m) return true;
+  if (x.heard() + 1 == m) [[likely]] return true;
   x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
     const int peer = rank_at(view, 1 + static_cast<int>(i));
     x.await(view.progress(view.rank, peer), make_word(m - 1, 0), peer, "licence");

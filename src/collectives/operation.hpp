@@ -112,58 +112,49 @@ PK_HD inline Part clip(std::uint64_t begin, std::uint64_t bytes, std::uint64_t a
   return {begin, begin + bytes < available ? bytes : available - begin};
 }
 
-namespace detail {
-
-// Whether a word can be taken in one access. A GPU has accesses of aligned units alone, and told nothing takes bytes.
-PK_HD inline bool in_one_access([[maybe_unused]] const std::byte* at) {
-#ifdef __CUDA_ARCH__
-  return reinterpret_cast<std::uintptr_t>(at) % 8 == 0;
-#else
-  return true;
-#endif
-}
-#ifdef __CUDA_ARCH__
-inline constexpr int kWordAlignment = 8;
-#define PK_NO_UNROLL _Pragma("unroll 1")
-#else
-inline constexpr int kWordAlignment = 1;
-#define PK_NO_UNROLL
-#endif
-
-// Off the fast path, so kept short where instructions are fetched by a GPU.
-PK_HD inline std::uint64_t load_bytes(const std::byte* from, int bytes) {
-  std::uint64_t word = 0;
-  PK_NO_UNROLL
-  for (int i = 0; i < bytes; ++i) word |= std::uint64_t(static_cast<unsigned char>(from[i])) << (8 * i);
-  return word;
-}
-PK_HD inline void store_bytes(std::byte* to, int bytes, std::uint64_t word) {
-  PK_NO_UNROLL
-  for (int i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
-}
-
-}  // namespace detail
-
-/// The 8 bytes of packet `index` of a block, at any alignment; short at the end of the block, the rest zero. Index: as wide
-/// as `bytes` needs, since a GPU computes with 32 bits.
-template <class Index>
-PK_HD inline std::uint64_t load_word(const std::byte* block, Index index, Index bytes) {
-  const std::byte* const from = block + static_cast<std::uint64_t>(index) * 8;
-  const Index left = bytes - index * 8;
-  if (left < 8 || !detail::in_one_access(from)) return detail::load_bytes(from, left < 8 ? static_cast<int>(left) : 8);
-  std::uint64_t word;
-  __builtin_memcpy(&word, __builtin_assume_aligned(from, detail::kWordAlignment), 8);
-  return word;
-}
-template <class Index>
-PK_HD inline void store_word(std::byte* block, Index index, Index bytes, std::uint64_t word) {
-  std::byte* const to = block + static_cast<std::uint64_t>(index) * 8;
-  const Index left = bytes - index * 8;
-  if (left < 8 || !detail::in_one_access(to)) {
-    detail::store_bytes(to, left < 8 ? static_cast<int>(left) : 8, word);
-  } else {
-    __builtin_memcpy(__builtin_assume_aligned(to, detail::kWordAlignment), &word, 8);
+/// How the 8 bytes of packet `index` of a block are read and written. Index: as wide as `bytes` needs, since a GPU computes
+/// with 32 bits. Any block: any alignment; short at the end of the block, the rest zero.
+struct AnyWords {
+  template <class Index>
+  PK_HD static std::uint64_t load(const std::byte* block, Index index, Index bytes) {
+    const std::byte* const from = block + static_cast<std::uint64_t>(index) * 8;
+    std::uint64_t word = 0;
+    if (bytes - index * 8 >= 8) {
+      __builtin_memcpy(&word, from, 8);
+    } else {
+      for (Index i = 0; i < bytes - index * 8; ++i) {
+        word |= std::uint64_t(static_cast<unsigned char>(from[i])) << (8 * i);
+      }
+    }
+    return word;
   }
-}
+  template <class Index>
+  PK_HD static void store(std::byte* block, Index index, Index bytes, std::uint64_t word) {
+    std::byte* const to = block + static_cast<std::uint64_t>(index) * 8;
+    if (bytes - index * 8 >= 8) {
+      __builtin_memcpy(to, &word, 8);
+    } else {
+      for (Index i = 0; i < bytes - index * 8; ++i) to[i] = static_cast<std::byte>(word >> (8 * i));
+    }
+  }
+};
+
+/// Blocks of whole words, 8-byte aligned: one access each. A GPU takes any other byte after byte.
+struct WholeWords {
+  PK_HD static bool serve(const Operation& op) {
+    const auto address = reinterpret_cast<std::uintptr_t>(op.send) | reinterpret_cast<std::uintptr_t>(op.recv);
+    return (address | op.block | op.block_stride) % 8 == 0;
+  }
+  template <class Index>
+  PK_HD static std::uint64_t load(const std::byte* block, Index index, Index) {
+    std::uint64_t word;
+    __builtin_memcpy(&word, __builtin_assume_aligned(block + static_cast<std::uint64_t>(index) * 8, 8), 8);
+    return word;
+  }
+  template <class Index>
+  PK_HD static void store(std::byte* block, Index index, Index, std::uint64_t word) {
+    __builtin_memcpy(__builtin_assume_aligned(block + static_cast<std::uint64_t>(index) * 8, 8), &word, 8);
+  }
+};
 
 }  // namespace pkcomm

@@ -35,7 +35,7 @@ struct Slices {
 }  // namespace detail
 
 PK_HD_POLICY
-template <class Combine, class X>
+template <class Combine, class Words = AnyWords, class X>
 PK_HD bool two_shot_ll(X& x, const Operation& op) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
@@ -43,7 +43,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
                               static_cast<std::uint32_t>(op.block)};
   const Share share = share_of(x, slices.packets());
   const auto input = [&op, slices](int owner, std::uint32_t at) {
-    return load_word(op.send + slices.begin(owner), at, slices.bytes(owner));
+    return Words::load(op.send + slices.begin(owner), at, slices.bytes(owner));
   };
   const bool feeds = Combine::kReduces || me == op.root;  // has input
 
@@ -78,7 +78,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
         [=](int, std::uint32_t) { return word; },
         [&view, me](int peer, std::uint32_t packet) { return view.packets(peer, 0, 1, me) + packet; })
         .send(offset, tag);
-    if (receives) store_word(op.recv + slices.begin(me), at, slices.bytes(me), word);
+    if (receives) Words::store(op.recv + slices.begin(me), at, slices.bytes(me), word);
   }
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
 
@@ -95,7 +95,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
           [&](int owner) { return view.packets(me, m, 1, owner) + at; },
           [&](int owner, std::uint64_t word) {
             if (owner != me && slices.has(owner, at)) {
-              store_word(op.recv + slices.begin(owner), at, slices.bytes(owner), word);
+              Words::store(op.recv + slices.begin(owner), at, slices.bytes(owner), word);
             }
           });
     }

@@ -44,6 +44,18 @@ TEST_CASE("default streams work, one for each rank's device", "[conformance]") {
   });
 }
 
+TEST_CASE("waiting for the default stream does not wait for other ranks' next work", "[conformance]") {
+  run_world(4, [](Rank& self) {
+    for (int round = 0; round < 200; ++round) {
+      // The root waits for nobody, so the ranks drift apart.
+      int value = round;
+      self.ok(pkcommBroadcast(&value, &value, 1, pkcommInt32, round % self.nranks, self.comm, nullptr), "broadcast");
+      self.ok(pkcommStreamSynchronize(nullptr), "synchronize");
+      self.expect(value == round, "value is " + std::to_string(value));
+    }
+  });
+}
+
 TEST_CASE("operations of one communicator keep their order across streams", "[conformance]") {
   run_world(2, [](Rank& self) {
     pkcommStream_t other = nullptr;

@@ -36,7 +36,7 @@ TEST_CASE("C42 the library never writes to standard output", "[integration][perf
 TEST_CASE("C42 a log file's pattern gives one file a process, whole lines after a kill",
           "[integration][perf][C42]") {
   const TemporaryDirectory directory;
-  PerfRun run("all_reduce -g 2 -b 1M -e 1M -n 50 -N 0 -c 0",
+  PerfRun run("all_reduce -g 2 -b 256K -e 256K -n 10 -N 0 -c 0",
               {{"PKCOMM_LOG", "debug"}, {"PKCOMM_LOG_FILE", directory.path() + "/%h.%p.log"}});
   REQUIRE(run.wait_for_row());
   const std::vector<pid_t> ranks = run.ranks();

@@ -11,7 +11,7 @@ using namespace pkcomm::test;
 
 namespace {
 
-const std::string kEndless = "all_reduce -g 4 -b 1M -e 1M -n 100 -N 0 -c 0";
+const std::string kEndless = "all_reduce -g 4 -b 256K -e 256K -n 10 -N 0 -c 0";
 
 std::set<std::string> shared_memory() {
   std::set<std::string> names;

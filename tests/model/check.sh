@@ -4,12 +4,12 @@
 #
 #   check.sh FOLDER ci|nightly [MODEL]
 #
-# A line of output a search: verdict, model, macros, states, seconds. Exit status 0: all passed; 1: some failed; 2: called
-# wrongly; 77: spin or gcc is not installed.
+# A line of output a search: verdict, model, what is expected, macros, states, seconds of processor time (compiling too).
+# Exit status 0: all passed; 1: some failed; 2: called wrongly; 77: spin or gcc is not installed.
 set -uo pipefail
 
 case "$#:${2-}" in
-  [23]:ci) search_seconds=300 memory_mib=5500 ;;
+  [23]:ci) search_seconds=600 memory_mib=5500 ;;
   [23]:nightly) search_seconds=3600 memory_mib=16000 ;;
   *) echo "usage: check.sh FOLDER ci|nightly [MODEL]" >&2; exit 2 ;;
 esac
@@ -84,6 +84,7 @@ check_rules() {
 }
 
 checked=" "
+TIMEFORMAT='%U %S'
 while read -r expected when model macros; do
   [[ -z $expected || $expected == \#* || $when != "$mode" ]] && continue
   [[ -n $only && $only != "$model" ]] && continue
@@ -91,11 +92,10 @@ while read -r expected when model macros; do
     checked+="$model "
     check_rules "$model"
   fi
-  began=$EPOCHREALTIME
   # shellcheck disable=SC2086  # macros are words
-  (search "$expected" "$model" $macros)
+  { time (search "$expected" "$model" $macros); } 2>"$work/time"
   verdict=$?
-  took=$(awk "BEGIN {printf \"%.1f\", $EPOCHREALTIME - $began}")
+  took=$(tail -n 1 "$work/time" | awk '{printf "%.1f", $1 + $2}')
   states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' "$work/out" | head -n 1)
   report "$verdict" "$(printf '%-11s %-9s  %-46s %10s states %6s s' "$model" "$expected" "$macros" "${states:-no}" "$took")"
   [[ $verdict == 0 ]] || sed 's/^/        | /' "$work/out" | head -n 40

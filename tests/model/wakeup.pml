@@ -5,16 +5,17 @@
 
    The writer has no fence between its store and its load: the store sits in its store buffer (in order, as on x86) while
    the load is answered from memory, so that a wake can be missed. That is what the timer is for: a waiter's sleeps are
-   timed until one of them has run its full time. The only assumption about time is that a store leaves the buffer before
+   short until one of them has run its full time. The only assumption about time is that a store leaves the buffer before
    such a sleep ends. From then on the waiter has been registered since before any store that is yet to come, and may
-   sleep without a timer. A wake that was meant for somebody else ends a sleep early and proves nothing.
+   sleep long. Long sleeps are endless here: nothing may need them to end. A wake that was meant for somebody else ends a
+   sleep early and proves nothing.
 
    Checked: every waiter gets every value (no deadlock), and a timer runs out on a word that is there only if the writer's
    load did overtake its store (or its wake is still to come): the timer hides no other fault. With FENCE (the load waits for the store) the protocol
-   needs no timer.
+   needs no short sleep.
 
    Rules, each removed by its macro:
-     NO_TIMER       sleeps are timed
+     NO_TIMER       sleeps are short
      NO_FULL_TIME   until one has run its full time, not just until the first one has ended
      NO_REGISTER    who sleeps is registered
      NO_STAY        and stays so from before its first sleep to the end of its wait

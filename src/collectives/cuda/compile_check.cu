@@ -24,8 +24,8 @@ struct PieceReduction {
   __device__ void reduce(Policy& policy, std::uint64_t bytes, int nranks, const Sources& sources, std::byte* to,
                          const ScalarOf& scalar_of) const {
     policy.each((bytes + 7) / 8, [&](std::uint64_t i) {
-      const auto word_of = [&](int rank) { return load_word(sources(rank), i, bytes); };
-      store_word(to, i, bytes, numerics::reduce_word<float, numerics::Sum>(nranks, word_of, scalar_of));
+      const auto word_of = [&](int rank) { return AnyWords::load(sources(rank), i, bytes); };
+      AnyWords::store(to, i, bytes, numerics::reduce_word<float, numerics::Sum>(nranks, word_of, scalar_of));
     });
   }
 };
@@ -62,8 +62,8 @@ struct PeerLoop {
 PK_CHECK_KERNEL(barrier_ll_kernel, 0, barrier_ll(x, op))
 PK_CHECK_KERNEL(movement_one_shot_ll_kernel, 0, one_shot_ll<Movement>(x, op))
 PK_CHECK_KERNEL(reduction_one_shot_ll_kernel, 0, one_shot_ll<FloatSum>(x, op))
-PK_CHECK_KERNEL(reduction_one_shot_ll_kernel_of_4, 4, one_shot_ll<FloatSum>(x, op))
-PK_CHECK_KERNEL(reduction_two_shot_ll_kernel_of_4, 4, two_shot_ll<FloatSum>(x, op))
+PK_CHECK_KERNEL(all_reduce_one_shot_ll_kernel_of_4, 4, one_shot_ll<FloatSum, WholeWords>(x, op, FullExchange{op}))
+PK_CHECK_KERNEL(reduction_two_shot_ll_kernel_of_4, 4, two_shot_ll<FloatSum, WholeWords>(x, op))
 PK_CHECK_KERNEL(premul_one_shot_ll_kernel, 0, one_shot_ll<WordReduction<float, numerics::PreMulSum>>(x, op))
 PK_CHECK_KERNEL(average_one_shot_ll_kernel, 0, one_shot_ll<WordReduction<numerics::Bfloat16, numerics::Avg>>(x, op))
 PK_CHECK_KERNEL(movement_two_shot_ll_kernel, 0, two_shot_ll<Movement>(x, op))

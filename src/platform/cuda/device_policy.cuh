@@ -22,9 +22,11 @@
 namespace pkcomm::cuda {
 
 /// kRanks: the communicator's ranks where a kernel is compiled for that number alone, 0 for any.
-template <int kRanks = 0>
+template <int kRanksOrAny = 0>
 class DevicePolicy {
  public:
+  static constexpr int kRanks = kRanksOrAny;
+
   __device__ DevicePolicy(const View& view, const DeviceLink& link) : given_(view), view_(view), link_(link) {
     if constexpr (kRanks > 0) view_.nranks = kRanks;
     __builtin_assume(view_.rank >= 0 && view_.rank < view_.nranks);
@@ -58,16 +60,26 @@ class DevicePolicy {
     // wait for it at once to move it to a uniform register.
     const unsigned nothing = threadIdx.x * (gridDim.z - 1);
     const ptx::Pair words = ptx::load_pair_relaxed_gpu(&view_.control(view_.rank)->epoch + nothing);
+    begun_ = ptx::load_relaxed_gpu(&link_.words->begun + nothing);
     heard_ = words.second;
     return words.first;
   }
   __device__ std::uint64_t heard() const { return heard_; }
 
+  /// As many operations must have begun as have ended: else a graph is replayed beside another, now or the time before.
   /// Relaxed where it orders nothing but writes after reads that have returned; else release, acquired by await().
   template <bool ordered>
   __device__ void announce(std::uint64_t* word, std::uint64_t value, int) {
     if (failed()) return;
-    if (threadIdx.x == 0) began_after_ = ptx::exchange_relaxed_gpu(&link_.words->entered, operation_of(value));
+    if (threadIdx.x == 0) {
+      const std::uint64_t m = operation_of(value);
+      if (begun_ != m - 1) [[unlikely]] {
+        give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0),
+                make_word(begun_, 0));
+        fail();
+      }
+      ptx::increment_relaxed_gpu(&link_.words->begun);
+    }
     if constexpr (ordered) {
       ptx::store_release_sys(word, value);
     } else {
@@ -131,7 +143,7 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
-      if (spins % kSpinsPerLook == 0) look_round(peer, "packet", tag, seen.tag, true, started_ns);
+      if (spins % kSpinsPerLook == 0) [[unlikely]] look_round(peer, "packet", tag, seen.tag, true, started_ns);
     }
     return 0;
   }
@@ -159,15 +171,9 @@ class DevicePolicy {
   }
 
   /// The last CTA to come here advances the epoch. Relaxed, all of it: who reads these words waits for this kernel's end.
-  /// An operation that began with this one's number, a graph replayed beside another, is found out here.
   __device__ bool leave(std::uint64_t m, bool heard) {
     barrier();
     if (threadIdx.x != 0 || failed()) return !failed();
-    if (blockIdx.x == 0 && began_after_ != m - 1) {
-      give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0),
-              make_word(began_after_, 0));
-      return false;
-    }
     const std::uint32_t last = gridDim.x - 1;
     if (last > 0 && ptx::count_relaxed_gpu(&link_.words->ctas_left, last) != last) return true;
     ptx::store_pair_relaxed_gpu(&view_.control(view_.rank)->epoch, {m, heard ? m : heard_});
@@ -189,7 +195,7 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) look_round(peer, phase, wanted, seen, false, started_ns);
+      if (spins % kSpinsPerLook == 0) [[unlikely]] look_round(peer, phase, wanted, seen, false, started_ns);
     }
     return false;
   }
@@ -221,7 +227,7 @@ class DevicePolicy {
         all = all && seen[i].tag == tag;
       }
       if (all || failed()) break;
-      if (spins % kSpinsPerLook == 0) {
+      if (spins % kSpinsPerLook == 0) [[unlikely]] {
         int missing = 0;
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
@@ -241,7 +247,7 @@ class DevicePolicy {
   View view_;
   const DeviceLink& link_;
   std::uint64_t heard_ = 0;        // and kGaveUp once failed: one word, not looked at before it is needed
-  std::uint64_t began_after_ = 0;  // operation that had begun last before this one; CTA 0's first thread
+  std::uint64_t begun_ = 0;        // operations begun before this one
   bool pending_ = false;  // the block has done something since its last barrier
   bool alone_ = false;    // inside each()
 };

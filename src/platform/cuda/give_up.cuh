@@ -25,7 +25,7 @@ struct ErrorRecord {
 
 /// A rank's words that nobody else touches, in its own device's memory. Zero before the first launch.
 struct DeviceWords {
-  std::uint64_t entered;        // last operation that has begun
+  std::uint64_t begun;          // operations that have begun, ever
   std::uint64_t error_claimed;  // who writes the error record
   std::uint32_t ctas_left;      // CTAs that have left the running operation
 };

@@ -72,6 +72,11 @@ __device__ __forceinline__ Pair load_pair_relaxed_gpu(const std::uint64_t* words
   asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(global(words)) : "memory");
   return pair;
 }
+__device__ __forceinline__ std::uint64_t load_relaxed_gpu(const std::uint64_t* word) {
+  std::uint64_t value;
+  asm volatile("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(value) : "l"(global(word)) : "memory");
+  return value;
+}
 __device__ __forceinline__ void store_pair_relaxed_gpu(std::uint64_t* words, Pair pair) {
   asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(global(words)), "l"(pair.first), "l"(pair.second)
                : "memory");
@@ -85,10 +90,9 @@ __device__ __forceinline__ std::uint32_t count_relaxed_gpu(std::uint32_t* word, 
   asm volatile("atom.inc.relaxed.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(global(word)), "r"(last) : "memory");
   return before;
 }
-__device__ __forceinline__ std::uint64_t exchange_relaxed_gpu(std::uint64_t* word, std::uint64_t value) {
-  std::uint64_t before;
-  asm volatile("atom.exch.relaxed.gpu.global.b64 %0, [%1], %2;" : "=l"(before) : "l"(global(word)), "l"(value) : "memory");
-  return before;
+/// "Parallel Synchronization and Communication Instructions: red"
+__device__ __forceinline__ void increment_relaxed_gpu(std::uint64_t* word) {
+  asm volatile("red.add.relaxed.gpu.global.u64 [%0], 1;" ::"l"(global(word)) : "memory");
 }
 __device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint64_t* word, std::uint64_t expected,
                                                                        std::uint64_t value) {

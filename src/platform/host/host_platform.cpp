@@ -1,10 +1,16 @@
 // Streams by handle.
 #include "platform/host/host_platform.hpp"
 
+#include <algorithm>
+
 #include "platform/host/process_wide.hpp"
 
 namespace pkcomm::host {
 namespace {
+
+// Devices on whose default streams this thread has put work: what NULL means to it when it waits. Others' default streams
+// are not its business: their work may need what this thread does next.
+thread_local std::vector<int> used_devices;
 
 bool names_default(pkcommStream_t handle) {
   // NULL, cudaStreamLegacy, cudaStreamPerThread.
@@ -48,6 +54,9 @@ Result<std::shared_ptr<Stream>> HostPlatform::stream_of(pkcommStream_t handle, i
   if (names_default(handle)) {
     std::shared_ptr<Stream>& stream = default_streams_[device];
     if (!stream) stream = std::make_shared<Stream>();
+    if (std::find(used_devices.begin(), used_devices.end(), device) == used_devices.end()) {
+      used_devices.push_back(device);
+    }
     return stream;
   }
   const auto found = streams_.find(handle);
@@ -59,7 +68,10 @@ Result<std::vector<std::shared_ptr<Stream>>> HostPlatform::streams_of(pkcommStre
   std::vector<std::shared_ptr<Stream>> streams;
   if (names_default(handle)) {
     const std::lock_guard lock(mutex_);
-    for (const auto& [device, stream] : default_streams_) streams.push_back(stream);
+    for (const int device : used_devices) {
+      const auto found = default_streams_.find(device);
+      if (found != default_streams_.end()) streams.push_back(found->second);
+    }
   } else {
     PK_ASSIGN(std::shared_ptr<Stream> stream, stream_of(handle, 0));
     streams.push_back(std::move(stream));
@@ -68,10 +80,15 @@ Result<std::vector<std::shared_ptr<Stream>>> HostPlatform::streams_of(pkcommStre
 }
 
 Status HostPlatform::synchronize_stream(pkcommStream_t handle) {
+  if (!names_default(handle)) {
+    PK_ASSIGN(const std::shared_ptr<Stream> stream, stream_of(handle, 0));
+    stream->wait(stream->last_ticket());
+    return stream->take_failure();
+  }
   PK_ASSIGN(const auto streams, streams_of(handle));
   std::vector<std::uint64_t> tickets;
   for (const auto& stream : streams) tickets.push_back(stream->last_ticket());
-  // Several default streams may wait for each other (ranks of one process): all of them get going.
+  // Several default streams may wait for each other (ranks of one thread): all of them get going.
   if (streams.size() > 1) {
     for (const auto& stream : streams) {
       if (!stream->idle() && !stream->driven()) stream->start_worker();

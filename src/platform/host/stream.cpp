@@ -59,6 +59,7 @@ bool Stream::drive(std::uint64_t ticket) {
     if (Status status = task.run(); !status.ok()) {
       const std::lock_guard lock(mutex_);
       if (failure_.ok()) failure_ = std::move(status);
+      has_failure_.store(true, std::memory_order_release);
     }
     completed_.fetch_add(1, std::memory_order_release);
     if (waiters_.load(std::memory_order_relaxed) > 0) changed_.notify_all();
@@ -83,7 +84,9 @@ void Stream::wait(std::uint64_t ticket) {
 }
 
 Status Stream::take_failure() {
+  if (!has_failure_.load(std::memory_order_acquire)) return {};
   const std::lock_guard lock(mutex_);
+  has_failure_.store(false, std::memory_order_relaxed);
   return std::exchange(failure_, Status());
 }
 

@@ -95,6 +95,7 @@ class Stream {
   std::atomic<std::uint64_t> completed_{0};
   std::atomic<bool> driving_{false};
   std::atomic<int> waiters_{0};
+  std::atomic<bool> has_failure_{false};
 
   std::mutex mutex_;  // of everything below
   std::condition_variable changed_;
