@@ -48,14 +48,15 @@ typedef enum {
   pkcommSystemError = 2,     /**< a system call failed; the text names it and errno */
   pkcommInternalError = 3,   /**< a fault of pkcomm itself */
   pkcommInvalidArgument = 4, /**< an argument's value is not allowed: correct the call */
-  pkcommInvalidUsage = 5,    /**< allowed arguments at the wrong time, or ranks that disagree: correct the program */
-  pkcommRemoteError = 6,     /**< a peer died, left or gave up: abort the communicator, make a new one */
-  pkcommInProgress = 7,      /**< not an error: a non-blocking call has not finished, or a stream has work left */
-  pkcommTimeout = 8,         /**< a deadline passed; the text says who was missing */
-  pkcommUnsupported = 9,     /**< this machine, platform or type has no way to do it */
-  pkcommAborted = 10,        /**< the communicator was aborted, here or by a peer */
-  pkcommOutOfMemory = 11,    /**< memory, heap or descriptors are exhausted; the text gives need and limit */
-  pkcommMismatch = 12        /**< ranks called different collectives; the text says who called what */
+  pkcommInvalidUsage =
+      5, /**< allowed arguments at the wrong time, or ranks that disagree: correct the program */
+  pkcommRemoteError = 6, /**< a peer died, left or gave up: abort the communicator, make a new one */
+  pkcommInProgress = 7,  /**< not an error: a non-blocking call has not finished, or a stream has work left */
+  pkcommTimeout = 8,     /**< a deadline passed; the text says who was missing */
+  pkcommUnsupported = 9, /**< this machine, platform or type has no way to do it */
+  pkcommAborted = 10,    /**< the communicator was aborted, here or by a peer */
+  pkcommOutOfMemory = 11, /**< memory, heap or descriptors are exhausted; the text gives need and limit */
+  pkcommMismatch = 12     /**< ranks called different collectives; the text says who called what */
 } pkcommResult_t;
 
 /** Element types. The values 0 to 11 are NCCL's. */
@@ -98,7 +99,7 @@ typedef enum {
 /** Where the scalar of a pre-multiplied sum lives. */
 typedef enum {
   pkcommScalarHostImmediate = 0, /**< host memory, read before the call returns */
-  pkcommScalarDevice = 1         /**< memory that the platform's streams can read, read when an operation runs */
+  pkcommScalarDevice = 1 /**< memory that the platform's streams can read, read when an operation runs */
 } pkcommScalarResidence_t;
 
 /** Collectives as the dispatcher names them. */
@@ -131,19 +132,20 @@ typedef struct {
 
 /** Options of a communicator. Start from PKCOMM_CONFIG_INITIALIZER: `size` tells the library which fields exist. */
 typedef struct {
-  size_t size;             /**< sizeof(pkcommConfig_t) of the caller's header */
-  int blocking;            /**< 1: init, split and finalize return when done; 0: poll pkcommCommGetAsyncError */
-  int min_ctas;            /**< least CTAs of one operation, 1..64; equal on all ranks */
-  int max_ctas;            /**< most CTAs of one operation, 1..64; equal on all ranks */
-  int device;              /**< device of this rank; host platform: any number, ranks may share one. Default: rank */
-  const char* name;        /**< shown in messages; copied; NULL: none */
-  int64_t timeout_ms;      /**< deadline of each wait of running work; 0: none; negative: PKCOMM_TIMEOUT */
-  int64_t init_timeout_ms; /**< deadline of init, split and collective allocation; negative: PKCOMM_INIT_TIMEOUT */
+  size_t size;      /**< sizeof(pkcommConfig_t) of the caller's header */
+  int blocking;     /**< 1: init, split and finalize return when done; 0: poll pkcommCommGetAsyncError */
+  int min_ctas;     /**< least CTAs of one operation, 1..64; equal on all ranks */
+  int max_ctas;     /**< most CTAs of one operation, 1..64; equal on all ranks */
+  int device;       /**< device of this rank; host platform: any number, ranks may share one. Default: rank */
+  const char* name; /**< shown in messages; copied; NULL: none */
+  int64_t timeout_ms; /**< deadline of each wait of running work; 0: none; negative: PKCOMM_TIMEOUT */
+  int64_t
+      init_timeout_ms; /**< deadline of init, split and collective allocation; negative: PKCOMM_INIT_TIMEOUT */
 } pkcommConfig_t;
-#define PKCOMM_CONFIG_INITIALIZER                                                                            \
-  {                                                                                                          \
-    sizeof(pkcommConfig_t), PKCOMM_UNDEFINED, PKCOMM_UNDEFINED, PKCOMM_UNDEFINED, PKCOMM_UNDEFINED, NULL, -1, \
-        -1                                                                                                   \
+#define PKCOMM_CONFIG_INITIALIZER                                                                         \
+  {                                                                                                       \
+    sizeof(pkcommConfig_t), PKCOMM_UNDEFINED, PKCOMM_UNDEFINED, PKCOMM_UNDEFINED, PKCOMM_UNDEFINED, NULL, \
+        -1, -1                                                                                            \
   }
 
 /** What a communicator found out about itself; filled by pkcommCommGetProperties. */
@@ -152,14 +154,14 @@ typedef struct {
   int rank;
   int nranks;
   int device;
-  int local_ranks;             /**< ranks in this process, the caller included */
-  size_t staging_bytes;        /**< library-owned staging of one rank */
-  size_t heap_bytes;           /**< symmetric heap of one rank in use */
-  size_t heap_limit_bytes;     /**< the most it may grow to (PKCOMM_HEAP_SIZE) */
-  int multicast;               /**< 1: multicast objects are in use; 0: not */
-  char multicast_reason[96];   /**< why not, in words; empty where they are */
-  char platform[16];           /**< "host" or "cuda" */
-  char name[64];               /**< of the configuration, or empty */
+  int local_ranks;           /**< ranks in this process, the caller included */
+  size_t staging_bytes;      /**< library-owned staging of one rank */
+  size_t heap_bytes;         /**< symmetric heap of one rank in use */
+  size_t heap_limit_bytes;   /**< the most it may grow to (PKCOMM_HEAP_SIZE) */
+  int multicast;             /**< 1: multicast objects are in use; 0: not */
+  char multicast_reason[96]; /**< why not, in words; empty where they are */
+  char platform[16];         /**< "host" or "cuda" */
+  char name[64];             /**< of the configuration, or empty */
 } pkcommCommProperties_t;
 
 /* ------------------------------------------------------------------------------------------------ errors */
@@ -232,8 +234,8 @@ PKCOMM_API pkcommResult_t pkcommCommInitRank(pkcommComm_t* comm, int nranks, pkc
  *            pkcommTimeout          some ranks did not come within init_timeout_ms: the text lists them;
  *            pkcommSystemError, pkcommOutOfMemory  the text gives the resource.
  */
-PKCOMM_API pkcommResult_t pkcommCommInitRankConfig(pkcommComm_t* comm, int nranks, pkcommUniqueId id, int rank,
-                                                   const pkcommConfig_t* config);
+PKCOMM_API pkcommResult_t pkcommCommInitRankConfig(pkcommComm_t* comm, int nranks, pkcommUniqueId id,
+                                                   int rank, const pkcommConfig_t* config);
 
 /**
  * Makes one communicator of `ndevices` ranks that all belong to the calling process; rank i uses devices[i].
@@ -379,8 +381,8 @@ PKCOMM_API pkcommResult_t pkcommBroadcast(const void* send, void* recv, size_t c
  * @param recv       Output, nranks * send_count elements.
  * @param send_count Elements that each rank contributes.
  */
-PKCOMM_API pkcommResult_t pkcommAllGather(const void* send, void* recv, size_t send_count, pkcommDataType_t dtype,
-                                          pkcommComm_t comm, pkcommStream_t stream);
+PKCOMM_API pkcommResult_t pkcommAllGather(const void* send, void* recv, size_t send_count,
+                                          pkcommDataType_t dtype, pkcommComm_t comm, pkcommStream_t stream);
 
 /**
  * Reduces nranks * recv_count elements across all ranks; rank r receives block r of the result.
@@ -411,9 +413,10 @@ PKCOMM_API pkcommResult_t pkcommAllToAll(const void* send, void* recv, size_t co
  *                     what rank i sends here. May not overlap `send`.
  * @param send_counts, send_displs, recv_counts, recv_displs  Host arrays of nranks entries, read before return.
  */
-PKCOMM_API pkcommResult_t pkcommAllToAllV(const void* send, const size_t* send_counts, const size_t* send_displs,
-                                          void* recv, const size_t* recv_counts, const size_t* recv_displs,
-                                          pkcommDataType_t dtype, pkcommComm_t comm, pkcommStream_t stream);
+PKCOMM_API pkcommResult_t pkcommAllToAllV(const void* send, const size_t* send_counts,
+                                          const size_t* send_displs, void* recv, const size_t* recv_counts,
+                                          const size_t* recv_displs, pkcommDataType_t dtype,
+                                          pkcommComm_t comm, pkcommStream_t stream);
 
 /**
  * `root` receives the `send_count` elements of each rank, in rank order.
@@ -421,8 +424,9 @@ PKCOMM_API pkcommResult_t pkcommAllToAllV(const void* send, const size_t* send_c
  * @param send Input, `send_count` elements; on `root` it may be recv + root * send_count elements.
  * @param recv Output on `root`, nranks * send_count elements; elsewhere ignored, may be NULL.
  */
-PKCOMM_API pkcommResult_t pkcommGather(const void* send, void* recv, size_t send_count, pkcommDataType_t dtype,
-                                       int root, pkcommComm_t comm, pkcommStream_t stream);
+PKCOMM_API pkcommResult_t pkcommGather(const void* send, void* recv, size_t send_count,
+                                       pkcommDataType_t dtype, int root, pkcommComm_t comm,
+                                       pkcommStream_t stream);
 
 /**
  * Rank r receives block r of `root`'s input.
@@ -430,8 +434,9 @@ PKCOMM_API pkcommResult_t pkcommGather(const void* send, void* recv, size_t send
  * @param send Input on `root`, nranks * recv_count elements; elsewhere ignored, may be NULL.
  * @param recv Output, `recv_count` elements; on `root` it may be send + root * recv_count elements.
  */
-PKCOMM_API pkcommResult_t pkcommScatter(const void* send, void* recv, size_t recv_count, pkcommDataType_t dtype,
-                                        int root, pkcommComm_t comm, pkcommStream_t stream);
+PKCOMM_API pkcommResult_t pkcommScatter(const void* send, void* recv, size_t recv_count,
+                                        pkcommDataType_t dtype, int root, pkcommComm_t comm,
+                                        pkcommStream_t stream);
 
 /** Work enqueued behind it starts on no rank before every rank's stream has arrived at it. */
 PKCOMM_API pkcommResult_t pkcommBarrier(pkcommComm_t comm, pkcommStream_t stream);
@@ -449,7 +454,8 @@ PKCOMM_API pkcommResult_t pkcommBarrier(pkcommComm_t comm, pkcommStream_t stream
  * Threads:   one caller at a time for one communicator.
  * Errors:    pkcommInvalidArgument  a null pointer, unknown dtype or residence, comm no live communicator.
  */
-PKCOMM_API pkcommResult_t pkcommRedOpCreatePreMulSum(pkcommRedOp_t* op, const void* scalar, pkcommDataType_t dtype,
+PKCOMM_API pkcommResult_t pkcommRedOpCreatePreMulSum(pkcommRedOp_t* op, const void* scalar,
+                                                     pkcommDataType_t dtype,
                                                      pkcommScalarResidence_t residence, pkcommComm_t comm);
 
 /** Ends an operation; work already enqueued with it is not affected. Errors: pkcommInvalidArgument  unknown op. */
@@ -472,8 +478,8 @@ PKCOMM_API pkcommResult_t pkcommSend(const void* send, size_t count, pkcommDataT
                                      pkcommComm_t comm, pkcommStream_t stream);
 
 /** Receives `count` elements from `peer` into `recv`; see pkcommSend. */
-PKCOMM_API pkcommResult_t pkcommRecv(void* recv, size_t count, pkcommDataType_t dtype, int peer, pkcommComm_t comm,
-                                     pkcommStream_t stream);
+PKCOMM_API pkcommResult_t pkcommRecv(void* recv, size_t count, pkcommDataType_t dtype, int peer,
+                                     pkcommComm_t comm, pkcommStream_t stream);
 
 /* ------------------------------------------------------------------------------------------------ one-sided */
 
@@ -573,7 +579,8 @@ PKCOMM_API pkcommResult_t pkcommHeapMulticastPointer(pkcommComm_t comm, const vo
  *            pkcommInvalidUsage     sizes or offsets differ between ranks (the text gives both);
  *            pkcommInvalidArgument  null pointer, bytes 0.
  */
-PKCOMM_API pkcommResult_t pkcommWindowRegister(pkcommComm_t comm, void* ptr, size_t bytes, pkcommWindow_t* window);
+PKCOMM_API pkcommResult_t pkcommWindowRegister(pkcommComm_t comm, void* ptr, size_t bytes,
+                                               pkcommWindow_t* window);
 
 /** Ends a window. Errors: pkcommInvalidArgument  window is none of `comm`, or was ended before. */
 PKCOMM_API pkcommResult_t pkcommWindowDeregister(pkcommComm_t comm, pkcommWindow_t window);
@@ -601,17 +608,15 @@ PKCOMM_API pkcommResult_t pkcommGroupEnd(void);
 typedef struct {
   size_t size; /**< sizeof(pkcommExplainRequest_t) */
   pkcommCollective_t collective;
-  size_t count;                 /**< as given to the collective */
+  size_t count; /**< as given to the collective */
   pkcommDataType_t dtype;
   pkcommRedOp_t op;             /**< ignored where nothing is reduced; from 5 up: a pre-multiplied sum */
   int nranks;                   /**< ignored where `comm` is given */
   int send_window, recv_window; /**< 1: symmetric memory on all ranks */
-  const char* topology;         /**< file of a recorded machine, or NULL: this one; ignored where `comm` is given */
+  const char* topology; /**< file of a recorded machine, or NULL: this one; ignored where `comm` is given */
 } pkcommExplainRequest_t;
-#define PKCOMM_EXPLAIN_REQUEST_INITIALIZER                                                              \
-  {                                                                                                     \
-    sizeof(pkcommExplainRequest_t), pkcommCollAllReduce, 0, pkcommFloat32, pkcommSum, 2, 0, 0, NULL \
-  }
+#define PKCOMM_EXPLAIN_REQUEST_INITIALIZER \
+  { sizeof(pkcommExplainRequest_t), pkcommCollAllReduce, 0, pkcommFloat32, pkcommSum, 2, 0, 0, NULL }
 
 /** One way to do it. */
 typedef struct {
@@ -626,7 +631,7 @@ typedef struct {
 
 /** All ways, and which was chosen. */
 typedef struct {
-  size_t size;   /**< sizeof(pkcommExplanation_t), set by the caller */
+  size_t size;    /**< sizeof(pkcommExplanation_t), set by the caller */
   int candidates; /**< entries used */
   int chosen;     /**< index of the plan; -1: none is legal, or nothing is to be done */
   pkcommCandidate_t candidate[PKCOMM_MAX_CANDIDATES];

@@ -9,10 +9,17 @@ static char *from, *to;
 static void call(int collective, size_t bytes, int i) {
   const int block = (int)(bytes / (size_t)nranks);
   switch (collective) {
-    case kAllReduce: MPI_Allreduce(from, to, (int)(bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); break;
-    case kBroadcast: MPI_Bcast(to, (int)bytes, MPI_BYTE, i % nranks, MPI_COMM_WORLD); break;
-    case kAllGather: MPI_Allgather(from, block, MPI_BYTE, to, block, MPI_BYTE, MPI_COMM_WORLD); break;
-    default: MPI_Alltoall(from, block, MPI_BYTE, to, block, MPI_BYTE, MPI_COMM_WORLD);
+    case kAllReduce:
+      MPI_Allreduce(from, to, (int)(bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+      break;
+    case kBroadcast:
+      MPI_Bcast(to, (int)bytes, MPI_BYTE, i % nranks, MPI_COMM_WORLD);
+      break;
+    case kAllGather:
+      MPI_Allgather(from, block, MPI_BYTE, to, block, MPI_BYTE, MPI_COMM_WORLD);
+      break;
+    default:
+      MPI_Alltoall(from, block, MPI_BYTE, to, block, MPI_BYTE, MPI_COMM_WORLD);
   }
 }
 static long agree(long mine) {

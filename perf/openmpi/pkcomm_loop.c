@@ -23,10 +23,17 @@ static void call(int collective, size_t bytes, int i) {
   const size_t block = bytes / kRanks;
   pkcommResult_t result;
   switch (collective) {
-    case kAllReduce: result = pkcommAllReduce(from, to, bytes / 4, pkcommFloat32, pkcommSum, comm, stream); break;
-    case kBroadcast: result = pkcommBroadcast(to, to, bytes, pkcommUint8, i % kRanks, comm, stream); break;
-    case kAllGather: result = pkcommAllGather(from, to, block, pkcommUint8, comm, stream); break;
-    default: result = pkcommAllToAll(from, to, block, pkcommUint8, comm, stream);
+    case kAllReduce:
+      result = pkcommAllReduce(from, to, bytes / 4, pkcommFloat32, pkcommSum, comm, stream);
+      break;
+    case kBroadcast:
+      result = pkcommBroadcast(to, to, bytes, pkcommUint8, i % kRanks, comm, stream);
+      break;
+    case kAllGather:
+      result = pkcommAllGather(from, to, block, pkcommUint8, comm, stream);
+      break;
+    default:
+      result = pkcommAllToAll(from, to, block, pkcommUint8, comm, stream);
   }
   check(result, kNames[collective]);
   check(pkcommStreamSynchronize(stream), "synchronize");

@@ -15,7 +15,8 @@ namespace {
 constexpr int kMostRanks = 1024;
 
 /// A communicator that starts now, in the background, or at the end of the group, as the caller wants it.
-Status start_communicator(pkcommComm_t* out, int nranks, const pkcommUniqueId& id, int rank, Settings settings) {
+Status start_communicator(pkcommComm_t* out, int nranks, const pkcommUniqueId& id, int rank,
+                          Settings settings) {
   const bool blocking = settings.blocking;
   auto communicator = std::make_unique<Communicator>(nranks, id, rank, std::move(settings));
   Communicator& started = *communicator;
@@ -38,7 +39,8 @@ Status start_communicator(pkcommComm_t* out, int nranks, const pkcommUniqueId& i
 
 Status require_size(int nranks, const char* argument) {
   if (nranks >= 1 && nranks <= kMostRanks) return {};
-  return Status(pkcommInvalidArgument, std::string(argument) + " is " + std::to_string(nranks) + "; allowed: 1..1024");
+  return Status(pkcommInvalidArgument,
+                std::string(argument) + " is " + std::to_string(nranks) + "; allowed: 1..1024");
 }
 
 }  // namespace
@@ -56,8 +58,8 @@ extern "C" pkcommResult_t pkcommCommInitRank(pkcommComm_t* comm, int nranks, pkc
   return pkcommCommInitRankConfig(comm, nranks, id, rank, nullptr);
 }
 
-extern "C" pkcommResult_t pkcommCommInitRankConfig(pkcommComm_t* comm, int nranks, pkcommUniqueId id, int rank,
-                                                   const pkcommConfig_t* config) {
+extern "C" pkcommResult_t pkcommCommInitRankConfig(pkcommComm_t* comm, int nranks, pkcommUniqueId id,
+                                                   int rank, const pkcommConfig_t* config) {
   return api::boundary([&]() -> Status {
     PK_TRY(api::require(comm != nullptr, "comm is null"));
     *comm = nullptr;

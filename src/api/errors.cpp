@@ -7,8 +7,8 @@
 namespace pkcomm::api {
 namespace {
 
-thread_local std::string last_error;      // of this thread
-thread_local std::string handed_out;      // of a communicator, for this thread to read
+thread_local std::string last_error;  // of this thread
+thread_local std::string handed_out;  // of a communicator, for this thread to read
 
 }  // namespace
 
@@ -35,19 +35,32 @@ extern "C" pkcommResult_t pkcommGetVersion(int* version) {
 
 extern "C" const char* pkcommGetErrorString(pkcommResult_t result) {
   switch (result) {
-    case pkcommSuccess: return "success";
-    case pkcommCudaError: return "CUDA error";
-    case pkcommSystemError: return "system error";
-    case pkcommInternalError: return "internal error";
-    case pkcommInvalidArgument: return "invalid argument";
-    case pkcommInvalidUsage: return "invalid usage";
-    case pkcommRemoteError: return "remote error";
-    case pkcommInProgress: return "in progress";
-    case pkcommTimeout: return "timeout";
-    case pkcommUnsupported: return "unsupported";
-    case pkcommAborted: return "aborted";
-    case pkcommOutOfMemory: return "out of memory";
-    case pkcommMismatch: return "calls do not match";
+    case pkcommSuccess:
+      return "success";
+    case pkcommCudaError:
+      return "CUDA error";
+    case pkcommSystemError:
+      return "system error";
+    case pkcommInternalError:
+      return "internal error";
+    case pkcommInvalidArgument:
+      return "invalid argument";
+    case pkcommInvalidUsage:
+      return "invalid usage";
+    case pkcommRemoteError:
+      return "remote error";
+    case pkcommInProgress:
+      return "in progress";
+    case pkcommTimeout:
+      return "timeout";
+    case pkcommUnsupported:
+      return "unsupported";
+    case pkcommAborted:
+      return "aborted";
+    case pkcommOutOfMemory:
+      return "out of memory";
+    case pkcommMismatch:
+      return "calls do not match";
   }
   return "unknown result";
 }

@@ -1,10 +1,11 @@
 // The dispatcher's reasons.
+#include "comm/explain.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "api/boundary.hpp"
 #include "comm/communicator.hpp"
-#include "comm/explain.hpp"
 #include "pkcomm/pkcomm.h"
 
 using namespace pkcomm;

@@ -9,18 +9,21 @@
 namespace pkcomm::api {
 namespace {
 
-constexpr std::uint64_t kMagic = 0x6d6f63636d6d6b70;  // what a pointer to something else is not likely to begin with
+constexpr std::uint64_t kMagic =
+    0x6d6f63636d6d6b70;  // what a pointer to something else is not likely to begin with
 
 std::atomic<pkcommComm*> all_handles{nullptr};
 
 Status not_live() {
-  return Status(pkcommInvalidArgument, "comm is no live communicator: it was destroyed or aborted, or never made");
+  return Status(pkcommInvalidArgument,
+                "comm is no live communicator: it was destroyed or aborted, or never made");
 }
 
 }  // namespace
 
 pkcommComm_t make_handle(std::unique_ptr<Communicator> communicator) {
-  auto* const handle = new pkcommComm{kMagic, bootstrap::process_generation(), {0}, {true}, std::move(communicator)};
+  auto* const handle =
+      new pkcommComm{kMagic, bootstrap::process_generation(), {0}, {true}, std::move(communicator)};
   handle->next = all_handles.load(std::memory_order_relaxed);
   while (!all_handles.compare_exchange_weak(handle->next, handle)) {
   }

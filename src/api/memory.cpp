@@ -39,7 +39,8 @@ extern "C" pkcommResult_t pkcommHeapMulticastPointer(pkcommComm_t comm, const vo
   });
 }
 
-extern "C" pkcommResult_t pkcommWindowRegister(pkcommComm_t comm, void* ptr, size_t bytes, pkcommWindow_t* window) {
+extern "C" pkcommResult_t pkcommWindowRegister(pkcommComm_t comm, void* ptr, size_t bytes,
+                                               pkcommWindow_t* window) {
   return api::boundary(comm, [&](Communicator& communicator) -> Status {
     PK_TRY(api::require(window != nullptr, "window is null"));
     *window = nullptr;
@@ -51,5 +52,6 @@ extern "C" pkcommResult_t pkcommWindowRegister(pkcommComm_t comm, void* ptr, siz
 }
 
 extern "C" pkcommResult_t pkcommWindowDeregister(pkcommComm_t comm, pkcommWindow_t window) {
-  return api::boundary(comm, [&](Communicator& communicator) { return communicator.deregister_window(window); });
+  return api::boundary(comm,
+                       [&](Communicator& communicator) { return communicator.deregister_window(window); });
 }

@@ -12,8 +12,8 @@ extern "C" pkcommResult_t pkcommSend(const void* send, size_t count, pkcommDataT
   });
 }
 
-extern "C" pkcommResult_t pkcommRecv(void* recv, size_t count, pkcommDataType_t dtype, int peer, pkcommComm_t comm,
-                                     pkcommStream_t stream) {
+extern "C" pkcommResult_t pkcommRecv(void* recv, size_t count, pkcommDataType_t dtype, int peer,
+                                     pkcommComm_t comm, pkcommStream_t stream) {
   return api::boundary(comm, [&](Communicator& communicator) {
     return communicator.transfer(false, recv, count, dtype, peer, stream);
   });
@@ -21,17 +21,20 @@ extern "C" pkcommResult_t pkcommRecv(void* recv, size_t count, pkcommDataType_t 
 
 extern "C" pkcommResult_t pkcommPut(const void* src, void* dst, size_t bytes, int peer, pkcommComm_t comm,
                                     pkcommStream_t stream) {
-  return api::boundary(comm, [&](Communicator& communicator) { return communicator.put(src, dst, bytes, peer, stream); });
+  return api::boundary(
+      comm, [&](Communicator& communicator) { return communicator.put(src, dst, bytes, peer, stream); });
 }
 
 extern "C" pkcommResult_t pkcommSignal(int peer, int index, pkcommComm_t comm, pkcommStream_t stream) {
-  return api::boundary(comm, [&](Communicator& communicator) { return communicator.signal(peer, index, stream); });
+  return api::boundary(comm,
+                       [&](Communicator& communicator) { return communicator.signal(peer, index, stream); });
 }
 
 extern "C" pkcommResult_t pkcommWaitSignal(int peer, int index, uint64_t arrivals, pkcommComm_t comm,
                                            pkcommStream_t stream) {
-  return api::boundary(
-      comm, [&](Communicator& communicator) { return communicator.wait_signal(peer, index, arrivals, stream); });
+  return api::boundary(comm, [&](Communicator& communicator) {
+    return communicator.wait_signal(peer, index, arrivals, stream);
+  });
 }
 
 extern "C" pkcommResult_t pkcommGroupStart(void) {

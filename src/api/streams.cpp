@@ -35,7 +35,8 @@ extern "C" pkcommResult_t pkcommStreamQuery(pkcommStream_t stream) {
   });
 }
 
-extern "C" pkcommResult_t pkcommStreamEnqueue(pkcommStream_t stream, void (*function)(void*), void* argument) {
+extern "C" pkcommResult_t pkcommStreamEnqueue(pkcommStream_t stream, void (*function)(void*),
+                                              void* argument) {
   return api::boundary([&]() -> Status {
     PK_TRY(api::require(function != nullptr, "function is null"));
     PK_ASSIGN(Platform* const platform, Platform::get());

@@ -16,7 +16,8 @@ class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
   Status(pkcommResult_t code, std::string message)
-      : failure_(code == pkcommSuccess ? nullptr : std::make_unique<Failure>(Failure{code, std::move(message)})) {}
+      : failure_(code == pkcommSuccess ? nullptr
+                                       : std::make_unique<Failure>(Failure{code, std::move(message)})) {}
   Status(const Status& other)
       : failure_(other.failure_ ? std::make_unique<Failure>(*other.failure_) : nullptr) {}
   Status(Status&&) noexcept = default;
@@ -61,14 +62,12 @@ class [[nodiscard]] Result {
 #define PK_JOIN_(a, b) a##b
 #define PK_JOIN(a, b) PK_JOIN_(a, b)
 
-#define PK_TRY(expression)                                          \
-  do {                                                              \
-    if (::pkcomm::Status pk_status = (expression); !pk_status.ok()) \
-      return pk_status;                                             \
+#define PK_TRY(expression)                                                            \
+  do {                                                                                \
+    if (::pkcomm::Status pk_status = (expression); !pk_status.ok()) return pk_status; \
   } while (false)
 
-#define PK_ASSIGN(target, expression)                                           \
-  auto PK_JOIN(pk_result_, __LINE__) = (expression);                            \
-  if (!PK_JOIN(pk_result_, __LINE__).ok())                                      \
-    return std::move(PK_JOIN(pk_result_, __LINE__)).status();                   \
+#define PK_ASSIGN(target, expression)                                                                \
+  auto PK_JOIN(pk_result_, __LINE__) = (expression);                                                 \
+  if (!PK_JOIN(pk_result_, __LINE__).ok()) return std::move(PK_JOIN(pk_result_, __LINE__)).status(); \
   target = std::move(PK_JOIN(pk_result_, __LINE__)).value()

@@ -52,21 +52,24 @@ PK_HD inline std::uint64_t slot_bytes(const View& view, Area area) {
 /// Waits until sub-slot of round `round` at `peer` is free again.
 PK_HD_POLICY
 template <class X>
-PK_HD bool await_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round, int peer) {
+PK_HD bool await_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
+                        int peer) {
   if (round < rounds.subslots) return true;
-  return x.await(x.view().credit(x.view().rank, phase, x.cta(), peer), make_word(m, round - rounds.subslots + 1), peer,
-                 "credit");
+  return x.await(x.view().credit(x.view().rank, phase, x.cta(), peer),
+                 make_word(m, round - rounds.subslots + 1), peer, "credit");
 }
 PK_HD_POLICY
 template <class X>
-PK_HD bool await_arrival(X& x, const Operation& op, std::uint64_t m, int phase, std::uint64_t round, int peer) {
-  return x.await(x.view().arrive(x.view().rank, phase, x.cta(), peer), make_word(m, round + 1), peer, "arrival") &&
+PK_HD bool await_arrival(X& x, const Operation& op, std::uint64_t m, int phase, std::uint64_t round,
+                         int peer) {
+  return x.await(x.view().arrive(x.view().rank, phase, x.cta(), peer), make_word(m, round + 1), peer,
+                 "arrival") &&
          (round > 0 || check_header(x, op, m, peer));
 }
 PK_HD_POLICY
 template <class X>
 PK_HD void give_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
-                              std::uint64_t last, int peer) {
+                       std::uint64_t last, int peer) {
   if (round + rounds.subslots < last) {
     x.publish(x.view().credit(peer, phase, x.cta(), x.view().rank), make_word(m, round + 1), peer);
   }
@@ -98,12 +101,14 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
       if (!pattern.moves(me, peer)) continue;
       if (!detail::await_credit(x, rounds, m, 0, round, peer)) return false;
       if (round == 0) write_header(x, op, m, peer);
-      Mover::copy(x, view.slot(Mover::kArea, peer, m, 0, me) + offset, pattern.source(peer) + part.begin, part.bytes);
+      Mover::copy(x, view.slot(Mover::kArea, peer, m, 0, me) + offset, pattern.source(peer) + part.begin,
+                  part.bytes);
     }
     Mover::drain(x);
     for (int step = 1; step < nranks; ++step) {
       const int peer = (me + step) % nranks;
-      if (pattern.moves(me, peer)) x.publish(view.arrive(peer, 0, x.cta(), me), make_word(m, round + 1), peer);
+      if (pattern.moves(me, peer))
+        x.publish(view.arrive(peer, 0, x.cta(), me), make_word(m, round + 1), peer);
     }
     const auto slot_of = [&](int source) { return view.slot(Mover::kArea, me, m, 0, source) + offset; };
     if constexpr (Reducer::kReduces) {
@@ -158,11 +163,12 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
     // The round's part of `owner`'s slice; within the buffer.
     const auto part_of = [&](int owner) {
       const Part slice = slice_of(op.block, owner, nranks);
-      const Part part = clip(column.begin + round * rounds.chunk,
-                             column.begin + column.bytes - (column.begin + round * rounds.chunk) < rounds.chunk
-                                 ? column.begin + column.bytes - (column.begin + round * rounds.chunk)
-                                 : rounds.chunk,
-                             slice.bytes);
+      const Part part =
+          clip(column.begin + round * rounds.chunk,
+               column.begin + column.bytes - (column.begin + round * rounds.chunk) < rounds.chunk
+                   ? column.begin + column.bytes - (column.begin + round * rounds.chunk)
+                   : rounds.chunk,
+               slice.bytes);
       return Part{slice.begin + part.begin, part.bytes};
     };
     const auto slot = [&](int owner, int phase, int source) {
@@ -189,8 +195,10 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
     std::byte* const result = has_output ? op.recv + own.begin : slot(op.root, 1, me);
     reducer.reduce(
         x, own.bytes, nranks,
-        [&](int source) -> const std::byte* { return source == me ? op.send + own.begin : slot(me, 0, source); }, result,
-        scalars);
+        [&](int source) -> const std::byte* {
+          return source == me ? op.send + own.begin : slot(me, 0, source);
+        },
+        result, scalars);
     for (int source = 0; source < nranks; ++source) {
       if (source != me) detail::give_credit(x, rounds, m, 0, round, last, source);
     }

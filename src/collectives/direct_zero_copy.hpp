@@ -118,7 +118,8 @@ PK_HD bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reduce
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
   const std::uint64_t m = enter<true>(x, op);
-  if (op.kind == numerics::ReduceKind::kPreMulSum && !(licence(x, m) && exchange_scalars(x, op, m))) return false;
+  if (op.kind == numerics::ReduceKind::kPreMulSum && !(licence(x, m) && exchange_scalars(x, op, m)))
+    return false;
   if (!detail::await_all_entries(x, op, m)) return false;
   const Part slice = slice_of(op.block, me, nranks);
   const Part column = column_of(slice.bytes, x.cta(), x.ctas());

@@ -30,13 +30,15 @@ PK_HD bool multimem(X& x, const Operation& op, Switch& fabric) {
     }
     case Collective::kReduceScatter: {
       const Part column = column_of(op.block, x.cta(), x.ctas());
-      fabric.reduce(x, op, op.send_offset + pattern.send_at(me) + column.begin, column.bytes, op.recv + column.begin);
+      fabric.reduce(x, op, op.send_offset + pattern.send_at(me) + column.begin, column.bytes,
+                    op.recv + column.begin);
       break;
     }
     default: {  // all_gather, broadcast
       const Part column = column_of(op.block, x.cta(), x.ctas());
       if (pattern.moves(me, me)) {
-        fabric.store(x, op.recv_offset + pattern.recv_at(me) + column.begin, op.send + column.begin, column.bytes);
+        fabric.store(x, op.recv_offset + pattern.recv_at(me) + column.begin, op.send + column.begin,
+                     column.bytes);
       }
     }
   }

@@ -60,7 +60,8 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
 
   const std::uint64_t m = x.epoch() + 1;
   Sender sender(
-      std::bool_constant<Flow::kSameForAll>{}, x, share, [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
+      std::bool_constant<Flow::kSameForAll>{}, x, share,
+      [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
       [=](int peer, std::uint32_t at) { return Words::load(flow.source(peer), at, bytes); },
       [&view, me](int peer, std::uint32_t at) { return view.packets(peer, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
@@ -109,9 +110,8 @@ template <class X>
 PK_HD bool barrier_ll(X& x, const Operation& op) {
   const View& view = x.view();
   const std::uint64_t m = enter<true>(x, op);
-  x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
-    await_entry(x, op, m, rank_at(view, 1 + static_cast<int>(i)));
-  });
+  x.each(static_cast<std::uint64_t>(view.nranks - 1),
+         [&](std::uint64_t i) { await_entry(x, op, m, rank_at(view, 1 + static_cast<int>(i))); });
   x.barrier();
   return !x.failed() && x.leave(m, true);
 }

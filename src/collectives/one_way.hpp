@@ -74,7 +74,8 @@ PK_HD Share share_of(X& x, std::uint32_t n) {
     return {x.thread(), n, x.threads()};
   } else {
     const Part column = column_of(std::uint64_t{n} * 8, x.cta(), x.ctas());
-    return {static_cast<std::uint32_t>(column.begin / 8), static_cast<std::uint32_t>((column.begin + column.bytes) / 8), 1};
+    return {static_cast<std::uint32_t>(column.begin / 8),
+            static_cast<std::uint32_t>((column.begin + column.bytes) / 8), 1};
   }
 }
 
@@ -91,9 +92,14 @@ template <bool kSameForAll, class X, class GoesTo, class WordFor, class PlaceFor
 class Sender {
  public:
   PK_HD_POLICY
-  PK_HD Sender(std::bool_constant<kSameForAll>, X& x, const Share& share, const GoesTo& goes_to, const WordFor& word_for,
-               const PlaceFor& place_for)
-      : x_(x), share_(share), goes_to_(goes_to), word_for_(word_for), place_for_(place_for), item_(share.begin) {
+  PK_HD Sender(std::bool_constant<kSameForAll>, X& x, const Share& share, const GoesTo& goes_to,
+               const WordFor& word_for, const PlaceFor& place_for)
+      : x_(x),
+        share_(share),
+        goes_to_(goes_to),
+        word_for_(word_for),
+        place_for_(place_for),
+        item_(share.begin) {
     if (item_ < share_.end) prepare();
   }
   PK_HD_POLICY
@@ -117,7 +123,10 @@ class Sender {
  private:
   // Peers whose words are read together. What is not made for a number of ranks has a loop instead, which is shorter.
   static constexpr int batch() {
-    if constexpr (requires { requires X::kRanks > 1; }) {
+    if constexpr (requires {
+                    requires X::kRanks >
+                    1;
+                  }) {
       return X::kRanks <= 8 ? X::kRanks - 1 : 8;
     } else {
       return 1;
@@ -153,7 +162,8 @@ class Sender {
 /// another rank comes_from(r), else with 0.
 PK_HD_POLICY
 template <class X, class ComesFrom, class PacketOf, class Sink>
-PK_HD void collect(X& x, std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of, const Sink& sink) {
+PK_HD void collect(X& x, std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of,
+                   const Sink& sink) {
   const int me = x.view().rank, nranks = x.view().nranks;
   if constexpr (requires { x.collect(tag, comes_from, packet_of, sink); }) {
     x.collect(tag, comes_from, packet_of, sink);
@@ -170,7 +180,8 @@ PK_HD_POLICY
 template <class X>
 PK_HD bool licence(X& x, std::uint64_t m) {
   const View& view = x.view();
-  if (x.heard() + 1 == m) [[likely]] return true;
+  if (x.heard() + 1 == m) [[likely]]
+    return true;
   x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
     const int peer = rank_at(view, 1 + static_cast<int>(i));
     x.await(view.progress(view.rank, peer), make_word(m - 1, 0), peer, "licence");

@@ -18,15 +18,15 @@ struct Operation {
   int root = 0;
   const std::byte* send = nullptr;
   std::byte* recv = nullptr;
-  std::uint64_t count = 0;          // as the caller gave it; for messages
-  std::uint64_t block = 0;          // bytes that one rank gives one other; the whole buffer where there are no blocks
-  std::uint64_t block_stride = 0;   // bytes from one block to the next
-  std::uint64_t chunk = 0;          // bytes of one round in staging, a multiple of 64
-  std::uint64_t send_offset = 0;    // zero-copy: the buffers within every rank's part
+  std::uint64_t count = 0;  // as the caller gave it; for messages
+  std::uint64_t block = 0;  // bytes that one rank gives one other; the whole buffer where there are no blocks
+  std::uint64_t block_stride = 0;  // bytes from one block to the next
+  std::uint64_t chunk = 0;         // bytes of one round in staging, a multiple of 64
+  std::uint64_t send_offset = 0;   // zero-copy: the buffers within every rank's part
   std::uint64_t recv_offset = 0;
   bool zero_copy = false;
-  std::uint64_t fingerprint = 0;    // 16 bits over everything in which ranks must agree
-  std::uint64_t scalar = 0;         // pre-multiplier, accumulator bits
+  std::uint64_t fingerprint = 0;  // 16 bits over everything in which ranks must agree
+  std::uint64_t scalar = 0;       // pre-multiplier, accumulator bits
 };
 
 /// Which blocks go from whom to whom, and where they lie at either end.
@@ -37,15 +37,19 @@ struct Pattern {
   PK_HD bool moves(int from, int to) const {
     switch (op.collective) {
       case Collective::kBroadcast:
-      case Collective::kScatter: return from == op.root;
+      case Collective::kScatter:
+        return from == op.root;
       case Collective::kGather:
-      case Collective::kReduce: return to == op.root;
-      default: return true;
+      case Collective::kReduce:
+        return to == op.root;
+      default:
+        return true;
     }
   }
   /// Whether the rank has a block for anybody, or gets one from anybody.
   PK_HD bool sends(int rank) const {
-    return (op.collective != Collective::kBroadcast && op.collective != Collective::kScatter) || rank == op.root;
+    return (op.collective != Collective::kBroadcast && op.collective != Collective::kScatter) ||
+           rank == op.root;
   }
   PK_HD bool receives(int rank) const {
     return (op.collective != Collective::kGather && op.collective != Collective::kReduce) || rank == op.root;
@@ -104,7 +108,9 @@ PK_HD inline Part column_of(std::uint64_t bytes, int cta, int ctas) {
 }
 
 /// The slice of a buffer of `bytes` bytes that rank `owner` reduces in two-phase algorithms; perhaps empty.
-PK_HD inline Part slice_of(std::uint64_t bytes, int owner, int nranks) { return column_of(bytes, owner, nranks); }
+PK_HD inline Part slice_of(std::uint64_t bytes, int owner, int nranks) {
+  return column_of(bytes, owner, nranks);
+}
 
 /// The part of `inner`, given within an outer part's full size, that the outer part really has.
 PK_HD inline Part clip(std::uint64_t begin, std::uint64_t bytes, std::uint64_t available) {
@@ -142,7 +148,8 @@ struct AnyWords {
 /// Blocks of whole words, 8-byte aligned: one access each. A GPU takes any other byte after byte.
 struct WholeWords {
   PK_HD static bool serve(const Operation& op) {
-    const auto address = reinterpret_cast<std::uintptr_t>(op.send) | reinterpret_cast<std::uintptr_t>(op.recv);
+    const auto address =
+        reinterpret_cast<std::uintptr_t>(op.send) | reinterpret_cast<std::uintptr_t>(op.recv);
     return (address | op.block | op.block_stride) % 8 == 0;
   }
   template <class Index>

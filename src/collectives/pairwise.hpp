@@ -16,7 +16,7 @@ namespace pkcomm {
 struct Transfer {
   std::byte* data = nullptr;  // read from by a send, written to by a receive
   std::uint64_t bytes = 0;
-  std::uint64_t done = 0;     // bytes copied
+  std::uint64_t done = 0;  // bytes copied
   std::int32_t peer = 0;
   bool sends = false;
   bool begun = false;
@@ -29,8 +29,8 @@ template <class X>
 PK_HD Progress step_send(X& x, Transfer& transfer) {
   const View& view = x.view();
   const int me = view.rank, peer = transfer.peer;
-  PairWords* const mine = view.pair(me, peer);      // consumed by the peer; my own positions
-  PairWords* const theirs = view.pair(peer, me);    // what I have written
+  PairWords* const mine = view.pair(me, peer);    // consumed by the peer; my own positions
+  PairWords* const theirs = view.pair(peer, me);  // what I have written
   Progress progress = Progress::kNone;
   if (!transfer.begun) {
     transfer.begun = true;

@@ -49,12 +49,12 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
 
   const std::uint64_t m = x.epoch() + 1;
   Sender sender(
-      std::false_type{}, x, share, [=](int owner, std::uint32_t at) { return feeds && slices.has(owner, at); }, input,
+      std::false_type{}, x, share,
+      [=](int owner, std::uint32_t at) { return feeds && slices.has(owner, at); }, input,
       [&view, me](int owner, std::uint32_t at) { return view.packets(owner, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
   const std::uint64_t tag = make_word(m, op.fingerprint);
-  const std::ptrdiff_t offset = parity_offset(view, m);
-  sender.send(offset, tag);
+  sender.send(parity_offset(view, m), tag);
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
   announce<false>(x, op, m);
   if constexpr (Combine::kScaled) {
@@ -72,12 +72,11 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
       word = me == op.root ? input(me, at) : x.poll(view.packets(me, m, 0, op.root) + at, tag, op.root);
     }
     if (x.failed()) break;
-    Sender(
-        std::true_type{}, x, Share{at, at + 1, 1},
-        [=, &op](int peer, std::uint32_t) { return Combine::kReduces ? everybody || peer == op.root : peer != op.root; },
-        [=](int, std::uint32_t) { return word; },
-        [&view, me](int peer, std::uint32_t packet) { return view.packets(peer, 0, 1, me) + packet; })
-        .send(offset, tag);
+    for (int step = 1; step < nranks; ++step) {
+      const int peer = rank_at(view, step);
+      const bool wants = Combine::kReduces ? everybody || peer == op.root : peer != op.root;
+      if (wants) x.put(view.packets(peer, m, 1, me) + at, word, tag);
+    }
     if (receives) Words::store(op.recv + slices.begin(me), at, slices.bytes(me), word);
   }
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));

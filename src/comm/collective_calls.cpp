@@ -34,8 +34,9 @@ std::uint64_t fingerprint_of(const Operation& op, const dispatch::Plan& plan) {
   std::uint64_t hash = mix(static_cast<std::uint64_t>(op.collective), op.count);
   hash = mix(hash, static_cast<std::uint64_t>(op.dtype) << 32 | static_cast<std::uint64_t>(op.kind) << 16 |
                        static_cast<std::uint64_t>(op.root));
-  hash = mix(hash, static_cast<std::uint64_t>(plan.algorithm) << 32 | static_cast<std::uint64_t>(plan.ctas) << 1 |
-                       static_cast<std::uint64_t>(plan.zero_copy));
+  hash =
+      mix(hash, static_cast<std::uint64_t>(plan.algorithm) << 32 |
+                    static_cast<std::uint64_t>(plan.ctas) << 1 | static_cast<std::uint64_t>(plan.zero_copy));
   hash = mix(mix(mix(hash, op.chunk), op.send_offset), op.recv_offset);
   return hash >> 48;
 }
@@ -69,14 +70,16 @@ Status Communicator::check_overlap(const Call& call, std::uint64_t send_bytes, s
   if (send + send_bytes <= recv || recv + recv_bytes <= send) return {};
   const std::uint64_t at = static_cast<std::uint64_t>(rank_) * block;
   bool in_place = send == recv;
-  if (call.collective == Collective::kAllGather || call.collective == Collective::kGather) in_place = send == recv + at;
+  if (call.collective == Collective::kAllGather || call.collective == Collective::kGather)
+    in_place = send == recv + at;
   if (call.collective == Collective::kReduceScatter || call.collective == Collective::kScatter) {
     in_place = recv == send + at;
   }
   if (call.collective == Collective::kAllToAll) in_place = false;
   if (in_place) return {};
-  return Status(pkcommInvalidArgument, std::string(name(call.collective)) + ": send [" + std::to_string(send) + ", +" +
-                                           std::to_string(send_bytes) + ") and recv [" + std::to_string(recv) + ", +" +
+  return Status(pkcommInvalidArgument, std::string(name(call.collective)) + ": send [" +
+                                           std::to_string(send) + ", +" + std::to_string(send_bytes) +
+                                           ") and recv [" + std::to_string(recv) + ", +" +
                                            std::to_string(recv_bytes) + ") overlap other than in place");
 }
 
@@ -88,31 +91,39 @@ Status Communicator::collective(const Call& call) {
   const PreMulSum* premul = nullptr;
   if (combines && (call.op < 0 || call.op >= PKCOMM_BUILTIN_OPS)) {
     const auto found = ops_.find(call.op);
-    if (found == ops_.end()) return invalid("op", call.op, "the values of pkcommRedOp_t, or one made for this communicator");
+    if (found == ops_.end())
+      return invalid("op", call.op, "the values of pkcommRedOp_t, or one made for this communicator");
     premul = &found->second;
     if (premul->dtype != call.dtype) {
-      return invalid("dtype", call.dtype, std::string(numerics::name(premul->dtype)) + ", which the operation was made for");
+      return invalid("dtype", call.dtype,
+                     std::string(numerics::name(premul->dtype)) + ", which the operation was made for");
     }
   }
   if (rooted(call.collective)) PK_TRY(require_rank("root", call.root));
   const auto bytes = checked::multiply<std::uint64_t>(call.count, element);
-  const auto all_bytes = bytes ? checked::multiply<std::uint64_t>(*bytes, static_cast<std::uint64_t>(nranks_)) : bytes;
+  const auto all_bytes =
+      bytes ? checked::multiply<std::uint64_t>(*bytes, static_cast<std::uint64_t>(nranks_)) : bytes;
   if (!all_bytes || *all_bytes > INT64_MAX) {
-    return Status(pkcommInvalidArgument, "count is " + std::to_string(call.count) + "; " + std::to_string(nranks_) +
-                                             " times its " + std::to_string(element) + "-byte elements exceed 2^63 bytes");
+    return Status(pkcommInvalidArgument, "count is " + std::to_string(call.count) + "; " +
+                                             std::to_string(nranks_) + " times its " +
+                                             std::to_string(element) + "-byte elements exceed 2^63 bytes");
   }
   const bool is_barrier = call.collective == Collective::kBarrier;
   if (call.count == 0 && !is_barrier) return {};
 
   const bool is_root = rank_ == call.root;
-  const bool needs_send = !is_barrier && (is_root || (call.collective != Collective::kBroadcast &&
-                                                      call.collective != Collective::kScatter));
-  const bool needs_recv = !is_barrier && (is_root || (call.collective != Collective::kReduce &&
-                                                      call.collective != Collective::kGather));
+  const bool needs_send =
+      !is_barrier &&
+      (is_root || (call.collective != Collective::kBroadcast && call.collective != Collective::kScatter));
+  const bool needs_recv =
+      !is_barrier &&
+      (is_root || (call.collective != Collective::kReduce && call.collective != Collective::kGather));
   const std::uint64_t send_bytes = many_in_send(call.collective) ? *all_bytes : *bytes;
   const std::uint64_t recv_bytes = many_in_recv(call.collective) ? *all_bytes : *bytes;
-  if (needs_send && call.send == nullptr) return Status(pkcommInvalidArgument, "send is null with count " + std::to_string(call.count));
-  if (needs_recv && call.recv == nullptr) return Status(pkcommInvalidArgument, "recv is null with count " + std::to_string(call.count));
+  if (needs_send && call.send == nullptr)
+    return Status(pkcommInvalidArgument, "send is null with count " + std::to_string(call.count));
+  if (needs_recv && call.recv == nullptr)
+    return Status(pkcommInvalidArgument, "recv is null with count " + std::to_string(call.count));
   if (needs_send && needs_recv) PK_TRY(check_overlap(call, send_bytes, recv_bytes, *bytes));
 
   // All ranks must mean the same place where peers touch a buffer. The others are each rank's own business: all_gather's
@@ -126,7 +137,8 @@ Status Communicator::collective(const Call& call) {
   request.recv_window = recv_offset.has_value();
   PK_ASSIGN(const dispatch::Plan plan, dispatcher_->plan(request));
 
-  CollectiveWork work{{}, plan.algorithm, std::max(plan.ctas, 1), premul != nullptr ? premul->device_scalar : nullptr};
+  CollectiveWork work{
+      {}, plan.algorithm, std::max(plan.ctas, 1), premul != nullptr ? premul->device_scalar : nullptr};
   Operation& op = work.op;
   op.collective = call.collective;
   op.dtype = call.dtype;
@@ -171,13 +183,15 @@ Result<pkcommRedOp_t> Communicator::create_premul_sum(const void* scalar, pkcomm
 }
 
 Status Communicator::destroy_op(pkcommRedOp_t op) {
-  if (ops_.erase(op) == 0) return invalid("op", op, "an operation made for this communicator and not yet destroyed");
+  if (ops_.erase(op) == 0)
+    return invalid("op", op, "an operation made for this communicator and not yet destroyed");
   return {};
 }
 
 Result<dispatch::Explanation> Communicator::explain(const pkcommExplainRequest_t& request) const {
   PK_TRY(ready());
-  auto asked = request_for(static_cast<Collective>(request.collective), request.count, request.dtype, request.op);
+  auto asked =
+      request_for(static_cast<Collective>(request.collective), request.count, request.dtype, request.op);
   asked.send_window = request.send_window != 0;
   asked.recv_window = request.recv_window != 0;
   return dispatcher_->explain(asked);

@@ -72,12 +72,18 @@ Status Communicator::join() {
   capabilities.slot_bytes = layout_.slot_bytes;
   capabilities.engine_bytes = layout_.engine_bytes;
   const Topology machine = topology::detect_host();
-  PK_ASSIGN(auto dispatcher, dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
+  PK_ASSIGN(auto dispatcher,
+            dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
   dispatcher_.emplace(std::move(dispatcher));
 
-  Agreement agreement{PKCOMM_VERSION, static_cast<std::uint64_t>(nranks_), 0, settings_.staging_bytes,
-                      settings_.heap_limit, static_cast<std::uint64_t>(settings_.min_ctas),
-                      static_cast<std::uint64_t>(settings_.max_ctas), dispatcher_->agreement_hash()};
+  Agreement agreement{PKCOMM_VERSION,
+                      static_cast<std::uint64_t>(nranks_),
+                      0,
+                      settings_.staging_bytes,
+                      settings_.heap_limit,
+                      static_cast<std::uint64_t>(settings_.min_ctas),
+                      static_cast<std::uint64_t>(settings_.max_ctas),
+                      dispatcher_->agreement_hash()};
   PK_ASSIGN(auto membership,
             bootstrap::Membership::join(id_, nranks_, rank_, std::as_bytes(std::span(&agreement, 1)),
                                         &describe_difference, deadline, &cancelled_));
@@ -115,8 +121,9 @@ Status Communicator::join() {
   for (int peer = 0; peer < nranks_; ++peer) {
     for (int word = 0; word < 2; ++word) {
       if (view.control(peer)->magic[word] != membership_->nonce(word)) {
-        return Status(pkcommSystemError, "rank " + std::to_string(rank_) + " does not see the memory of rank " +
-                                             std::to_string(peer) + ": they do not share this machine's memory");
+        return Status(pkcommSystemError, "rank " + std::to_string(rank_) +
+                                             " does not see the memory of rank " + std::to_string(peer) +
+                                             ": they do not share this machine's memory");
       }
     }
   }
@@ -131,21 +138,27 @@ Status Communicator::join() {
 
 Status Communicator::state() const {
   switch (state_.load(std::memory_order_acquire)) {
-    case State::kStarting: return Status(pkcommInProgress, "the communicator is starting");
+    case State::kStarting:
+      return Status(pkcommInProgress, "the communicator is starting");
     case State::kFailed: {
       const std::lock_guard lock(mutex_);
       return start_status_;
     }
-    default: return backend_->failure();
+    default:
+      return backend_->failure();
   }
 }
 
 Status Communicator::ready() const {
   switch (state_.load(std::memory_order_acquire)) {
-    case State::kReady: return {};
-    case State::kStarting: return Status(pkcommInvalidUsage, "the communicator is still starting");
-    case State::kFinalized: return Status(pkcommInvalidUsage, "the communicator has been finalized");
-    case State::kFailed: break;
+    case State::kReady:
+      return {};
+    case State::kStarting:
+      return Status(pkcommInvalidUsage, "the communicator is still starting");
+    case State::kFinalized:
+      return Status(pkcommInvalidUsage, "the communicator has been finalized");
+    case State::kFailed:
+      break;
   }
   return state();
 }

@@ -124,7 +124,8 @@ class Communicator {
 
   std::atomic<State> state_{State::kStarting};
   std::atomic<bool> cancelled_{false};
-  mutable std::mutex mutex_;  // of start_status_, last_error_ and the life of membership_ and backend_ while starting
+  mutable std::mutex
+      mutex_;  // of start_status_, last_error_ and the life of membership_ and backend_ while starting
   Status start_status_;
   std::string last_error_;
   std::thread starter_;

@@ -20,7 +20,8 @@ Status not_allowed(const char* field, std::int64_t value, const char* allowed) {
 
 Status validate_explain_request(const pkcommExplainRequest_t& request, bool needs_nranks) {
   if (request.size != sizeof request) {
-    return not_allowed("size", static_cast<std::int64_t>(request.size), "that of PKCOMM_EXPLAIN_REQUEST_INITIALIZER");
+    return not_allowed("size", static_cast<std::int64_t>(request.size),
+                       "that of PKCOMM_EXPLAIN_REQUEST_INITIALIZER");
   }
   if (request.collective < 0 || request.collective >= PKCOMM_COLLECTIVES) {
     return not_allowed("collective", request.collective, "the values of pkcommCollective_t");
@@ -32,7 +33,8 @@ Status validate_explain_request(const pkcommExplainRequest_t& request, bool need
     return not_allowed("nranks", request.nranks, "1..1024");
   }
   if (request.count > INT64_MAX / element / kMaxRanks) {
-    return not_allowed("count", static_cast<std::int64_t>(request.count), "less than 2^63 bytes for 1024 ranks");
+    return not_allowed("count", static_cast<std::int64_t>(request.count),
+                       "less than 2^63 bytes for 1024 ranks");
   }
   return {};
 }
@@ -43,12 +45,12 @@ Result<dispatch::Explanation> explain_machine(const pkcommExplainRequest_t& requ
     PK_ASSIGN(machine, topology::load(request.topology));
   }
   dispatch::Capabilities capabilities = dispatch::capabilities_of(machine);
-  const Layout layout =
-      Layout::make(request.nranks, environment::get<environment::Var::kStaging>());
+  const Layout layout = Layout::make(request.nranks, environment::get<environment::Var::kStaging>());
   capabilities.ll_capacity_bytes = layout.ll_capacity;
   capabilities.slot_bytes = layout.slot_bytes;
   capabilities.engine_bytes = layout.engine_bytes;
-  PK_ASSIGN(const auto dispatcher, dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
+  PK_ASSIGN(const auto dispatcher,
+            dispatch::Dispatcher::create(machine, capabilities, dispatch::settings_from_environment()));
   dispatch::Request asked;
   asked.collective = static_cast<Collective>(request.collective);
   asked.bytes = request.count * numerics::element_size(request.dtype);

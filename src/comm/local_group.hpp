@@ -15,8 +15,8 @@ namespace pkcomm {
 class LocalGroup {
  public:
   /// The one of `membership` in this process; the first rank that asks makes it.
-  static Result<std::shared_ptr<LocalGroup>> of(std::shared_ptr<bootstrap::Membership> membership, Platform& platform,
-                                                std::uint64_t stride);
+  static Result<std::shared_ptr<LocalGroup>> of(std::shared_ptr<bootstrap::Membership> membership,
+                                                Platform& platform, std::uint64_t stride);
 
   bootstrap::Membership& membership() { return *membership_; }
   SymmetricMemory& memory() { return *memory_; }

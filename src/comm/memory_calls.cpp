@@ -12,11 +12,13 @@ std::string address_text(const void* ptr) { return std::to_string(reinterpret_ca
 
 }  // namespace
 
-Result<std::uint64_t> Communicator::require_heap(const void* ptr, std::size_t bytes, const char* argument) const {
+Result<std::uint64_t> Communicator::require_heap(const void* ptr, std::size_t bytes,
+                                                 const char* argument) const {
   const auto offset = heap_->offset_of(ptr, bytes);
   if (offset) return *offset;
   return Status(pkcommInvalidArgument, std::string(argument) + " [" + address_text(ptr) + ", +" +
-                                           std::to_string(bytes) + ") is not within one block of this rank's heap");
+                                           std::to_string(bytes) +
+                                           ") is not within one block of this rank's heap");
 }
 
 Result<void*> Communicator::heap_alloc(std::size_t bytes) {
@@ -63,8 +65,9 @@ Result<pkcommWindow*> Communicator::register_window(void* ptr, std::size_t bytes
                                             std::to_string(rank_) + ") " + std::to_string(bytes));
     }
     if (all[rank].offset == kNone) {
-      return Status(pkcommUnsupported, "window: the memory of rank " + std::to_string(rank) +
-                                           " is not of the symmetric heap, and the host platform can share no other");
+      return Status(pkcommUnsupported,
+                    "window: the memory of rank " + std::to_string(rank) +
+                        " is not of the symmetric heap, and the host platform can share no other");
     }
   }
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -78,10 +81,11 @@ Result<pkcommWindow*> Communicator::register_window(void* ptr, std::size_t bytes
 }
 
 Status Communicator::deregister_window(pkcommWindow* window) {
-  const auto found =
-      std::find_if(windows_.begin(), windows_.end(), [&](const auto& known) { return known.get() == window; });
+  const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const auto& known) { return known.get() == window; });
   if (found == windows_.end()) {
-    return Status(pkcommInvalidArgument, "window " + address_text(window) + " is no live window of this communicator");
+    return Status(pkcommInvalidArgument,
+                  "window " + address_text(window) + " is no live window of this communicator");
   }
   windows_.erase(found);
   return {};

@@ -53,13 +53,15 @@ Status Communicator::all_to_all_v(const Call& call, const PairCounts& counts) {
     PK_ASSIGN(const std::uint64_t out, bytes_of("send_counts entry", counts.send_counts[i], call.dtype));
     PK_ASSIGN(const std::uint64_t in, bytes_of("recv_counts entry", counts.recv_counts[i], call.dtype));
     if ((out > 0 && call.send == nullptr) || (in > 0 && call.recv == nullptr)) {
-      return Status(pkcommInvalidArgument, "send or recv is null with a count for rank " + std::to_string(peer));
+      return Status(pkcommInvalidArgument,
+                    "send or recv is null with a count for rank " + std::to_string(peer));
     }
     if (peer == rank_ && out != in) {
-      return Status(pkcommInvalidArgument, "this rank sends itself " + std::to_string(out) + " bytes and receives " +
-                                               std::to_string(in));
+      return Status(pkcommInvalidArgument, "this rank sends itself " + std::to_string(out) +
+                                               " bytes and receives " + std::to_string(in));
     }
-    auto* const send = static_cast<std::byte*>(const_cast<void*>(call.send)) + counts.send_displs[i] * element;
+    auto* const send =
+        static_cast<std::byte*>(const_cast<void*>(call.send)) + counts.send_displs[i] * element;
     auto* const recv = static_cast<std::byte*>(call.recv) + counts.recv_displs[i] * element;
     if (out > 0) work.transfers.push_back({send, out, 0, peer, true, false});
     if (in > 0) work.transfers.push_back({recv, in, 0, peer, false, false});
@@ -67,7 +69,8 @@ Status Communicator::all_to_all_v(const Call& call, const PairCounts& counts) {
   work.op.collective = Collective::kAllToAllV;
   work.op.dtype = call.dtype;
   // Counts differ between ranks by right: the pairs compare theirs.
-  work.op.fingerprint = mix(static_cast<std::uint64_t>(call.collective), static_cast<std::uint64_t>(call.dtype)) >> 48;
+  work.op.fingerprint =
+      mix(static_cast<std::uint64_t>(call.collective), static_cast<std::uint64_t>(call.dtype)) >> 48;
   return submit({backend_.get(), call.stream, std::move(work)});
 }
 
@@ -75,7 +78,8 @@ Status Communicator::put(const void* from, void* to, std::size_t bytes, int peer
   PK_TRY(ready());
   PK_TRY(require_rank("peer", peer));
   if (bytes == 0) return {};
-  if (from == nullptr) return Status(pkcommInvalidArgument, "src is null with bytes " + std::to_string(bytes));
+  if (from == nullptr)
+    return Status(pkcommInvalidArgument, "src is null with bytes " + std::to_string(bytes));
   PK_ASSIGN(const std::uint64_t offset, require_heap(to, bytes, "dst"));
   return submit({backend_.get(), stream, PutWork{offset, static_cast<const std::byte*>(from), bytes, peer}});
 }

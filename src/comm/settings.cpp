@@ -45,7 +45,8 @@ Result<Settings> Settings::resolve(const pkcommConfig_t* config) {
   };
   settings.min_ctas = ctas(given.min_ctas, environment::get_if_set<Var::kMinCtas>(), 1);
   settings.max_ctas = ctas(given.max_ctas, environment::get_if_set<Var::kMaxCtas>(), kMaxCtas);
-  if (settings.min_ctas < 1 || settings.min_ctas > kMaxCtas) return out_of_range("min_ctas", settings.min_ctas, "1..64");
+  if (settings.min_ctas < 1 || settings.min_ctas > kMaxCtas)
+    return out_of_range("min_ctas", settings.min_ctas, "1..64");
   if (settings.max_ctas < settings.min_ctas || settings.max_ctas > kMaxCtas) {
     return out_of_range("max_ctas", settings.max_ctas, "min_ctas..64");
   }
@@ -72,7 +73,8 @@ std::string describe_difference(std::span<const std::byte> one, std::span<const 
   const auto differ = [](const char* what, const std::string& x, const std::string& y) {
     return std::string(what) + " is " + x + " and " + y;
   };
-  if (a.version != b.version) return differ("the version", std::to_string(a.version), std::to_string(b.version));
+  if (a.version != b.version)
+    return differ("the version", std::to_string(a.version), std::to_string(b.version));
   if (a.nranks != b.nranks) return differ("nranks", std::to_string(a.nranks), std::to_string(b.nranks));
   if (a.platform != b.platform) return "PKCOMM_PLATFORM chooses different platforms";
   if (a.staging_bytes != b.staging_bytes) {
@@ -81,8 +83,10 @@ std::string describe_difference(std::span<const std::byte> one, std::span<const 
   if (a.heap_limit != b.heap_limit) {
     return differ("PKCOMM_HEAP_SIZE", format_bytes(a.heap_limit), format_bytes(b.heap_limit));
   }
-  if (a.min_ctas != b.min_ctas) return differ("min_ctas", std::to_string(a.min_ctas), std::to_string(b.min_ctas));
-  if (a.max_ctas != b.max_ctas) return differ("max_ctas", std::to_string(a.max_ctas), std::to_string(b.max_ctas));
+  if (a.min_ctas != b.min_ctas)
+    return differ("min_ctas", std::to_string(a.min_ctas), std::to_string(b.min_ctas));
+  if (a.max_ctas != b.max_ctas)
+    return differ("max_ctas", std::to_string(a.max_ctas), std::to_string(b.max_ctas));
   return "PKCOMM_ALGORITHM, PKCOMM_MECHANISM, PKCOMM_CHUNK or the tuning table differ";
 }
 

@@ -27,13 +27,15 @@ class BlockAllocator {
   std::uint64_t used() const { return used_; }
   std::uint64_t history() const { return history_; }
 
-  static std::uint64_t padded(std::uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+  static std::uint64_t padded(std::uint64_t bytes) {
+    return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
 
  private:
   void remember(std::uint64_t event, std::uint64_t offset, std::uint64_t bytes);
   void add_free(std::uint64_t offset, std::uint64_t bytes);
 
-  std::map<std::uint64_t, std::uint64_t> free_;   // offset -> bytes; never adjacent
+  std::map<std::uint64_t, std::uint64_t> free_;  // offset -> bytes; never adjacent
   struct Block {
     std::uint64_t padded, bytes;
   };

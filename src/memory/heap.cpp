@@ -36,7 +36,7 @@ Result<std::byte*> Heap::allocate(std::uint64_t bytes, bootstrap::Deadline deadl
   const Wish mine{bytes, blocks_.history()};
   std::vector<Wish> all(static_cast<std::size_t>(membership_.nranks()));
   PK_TRY(membership_.all_gather(rank_, "heap allocation", std::as_bytes(std::span(&mine, 1)),
-                                 std::as_writable_bytes(std::span(all)), deadline));
+                                std::as_writable_bytes(std::span(all)), deadline));
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (all[rank].bytes != bytes) {
       return Status(pkcommInvalidUsage, "heap allocation: rank " + std::to_string(rank) + " asks for " +
@@ -54,15 +54,18 @@ Result<std::byte*> Heap::allocate(std::uint64_t bytes, bootstrap::Deadline deadl
   auto offset = blocks_.allocate(bytes);
   if (!offset) {
     const std::uint64_t room = limit_ - blocks_.capacity();
-    const std::uint64_t missing = bytes > limit_ ? bytes : BlockAllocator::padded(bytes) - blocks_.free_at_end();
+    const std::uint64_t missing =
+        bytes > limit_ ? bytes : BlockAllocator::padded(bytes) - blocks_.free_at_end();
     if (missing > room) {
       return Status(pkcommOutOfMemory, "the symmetric heap is limited to " + std::to_string(limit_) +
-                                           " bytes a rank (PKCOMM_HEAP_SIZE), " + std::to_string(blocks_.used()) +
-                                           " are in use and " + std::to_string(bytes) + " more were asked for");
+                                           " bytes a rank (PKCOMM_HEAP_SIZE), " +
+                                           std::to_string(blocks_.used()) + " are in use and " +
+                                           std::to_string(bytes) + " more were asked for");
     }
     const std::uint64_t whole = (missing + kLeastChunk - 1) / kLeastChunk * kLeastChunk;
     const std::uint64_t chunk = std::min(whole, room);
-    PK_TRY(memory_.grow(rank_, (chunk + granularity_ - 1) / granularity_ * granularity_, "heap growth", deadline));
+    PK_TRY(memory_.grow(rank_, (chunk + granularity_ - 1) / granularity_ * granularity_, "heap growth",
+                        deadline));
     blocks_.extend(chunk);
     offset = blocks_.allocate(bytes);
   }

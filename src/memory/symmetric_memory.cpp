@@ -24,7 +24,8 @@ Status SymmetricMemory::map_process(int process, int descriptor, std::uint64_t b
   std::uint64_t offset = 0;
   for (int rank = 0; rank < membership_.nranks(); ++rank) {
     if (membership_.ranks()[static_cast<std::size_t>(rank)].process != process) continue;
-    PK_TRY(platform_.map(descriptor, offset, bytes, base_ + static_cast<std::uint64_t>(rank) * stride_ + mapped_));
+    PK_TRY(platform_.map(descriptor, offset, bytes,
+                         base_ + static_cast<std::uint64_t>(rank) * stride_ + mapped_));
     offset += bytes;
   }
   return {};

@@ -16,8 +16,8 @@ namespace pkcomm {
 class SymmetricMemory {
  public:
   /// Addresses for every rank of `membership`, no memory yet. Both arguments outlive it.
-  static Result<std::unique_ptr<SymmetricMemory>> reserve(bootstrap::Membership& membership, Platform& platform,
-                                                          std::uint64_t stride);
+  static Result<std::unique_ptr<SymmetricMemory>> reserve(bootstrap::Membership& membership,
+                                                          Platform& platform, std::uint64_t stride);
   ~SymmetricMemory();
   SymmetricMemory(const SymmetricMemory&) = delete;
   SymmetricMemory& operator=(const SymmetricMemory&) = delete;
@@ -32,7 +32,8 @@ class SymmetricMemory {
   Status grow(int rank, std::uint64_t bytes, const char* what, bootstrap::Deadline deadline);
 
  private:
-  SymmetricMemory(bootstrap::Membership& membership, Platform& platform, std::byte* base, std::uint64_t stride)
+  SymmetricMemory(bootstrap::Membership& membership, Platform& platform, std::byte* base,
+                  std::uint64_t stride)
       : membership_(membership), platform_(platform), base_(base), stride_(stride) {}
   Status map_process(int process, int descriptor, std::uint64_t bytes);
 

@@ -8,9 +8,12 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostPairChunk = 64 << 10;  // fits in a core's cache beside its copy
-constexpr std::uint64_t kMostPackets = 128 << 10;  // payload of one LL slot: two-shot ends well below it on any platform
+constexpr std::uint64_t kMostPackets =
+    128 << 10;  // payload of one LL slot: two-shot ends well below it on any platform
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) { return (value + unit - 1) / unit * unit; }
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
 constexpr std::uint64_t round_down(std::uint64_t value, std::uint64_t unit) { return value / unit * unit; }
 
 }  // namespace
@@ -39,7 +42,8 @@ Layout Layout::make(int nranks, std::uint64_t staging) {
   layout.ll_capacity = std::clamp<std::uint64_t>(round_down(staging / 4 / slots / 2, 64), 64, kMostPackets);
   layout.slot_bytes = std::max<std::uint64_t>(round_down(staging / 8 * 3 / slots, 1024), 1024);
   layout.engine_bytes = std::max<std::uint64_t>(round_down(staging / 8 / slots, 1024), 1024);
-  layout.pair_chunk = std::clamp<std::uint64_t>(round_down(staging / 4 / ranks / kPairChunks, 64), 64, kMostPairChunk);
+  layout.pair_chunk =
+      std::clamp<std::uint64_t>(round_down(staging / 4 / ranks / kPairChunks, 64), 64, kMostPairChunk);
   layout.ll = place(slots * layout.ll_capacity * 2);
   layout.raw = place(slots * layout.slot_bytes);
   layout.engine = place(slots * layout.engine_bytes);

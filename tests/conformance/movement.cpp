@@ -13,15 +13,19 @@ namespace {
 
 /// Byte k of the block that goes from one rank to another: different for every pair and position.
 std::byte payload(int from, int to, std::size_t k) {
-  const std::uint64_t mixed = (static_cast<std::uint64_t>(from) * 131 + static_cast<std::uint64_t>(to) * 31 + k) * 2654435761u;
+  const std::uint64_t mixed =
+      (static_cast<std::uint64_t>(from) * 131 + static_cast<std::uint64_t>(to) * 31 + k) * 2654435761u;
   return static_cast<std::byte>(mixed >> 13);
 }
 
 enum class Kind { kBroadcast, kAllGather, kAllToAll, kGather, kScatter };
-constexpr Kind kKinds[] = {Kind::kBroadcast, Kind::kAllGather, Kind::kAllToAll, Kind::kGather, Kind::kScatter};
+constexpr Kind kKinds[] = {Kind::kBroadcast, Kind::kAllGather, Kind::kAllToAll, Kind::kGather,
+                           Kind::kScatter};
 
 bool blocks_in_send(Kind kind) { return kind == Kind::kAllToAll || kind == Kind::kScatter; }
-bool blocks_in_recv(Kind kind) { return kind == Kind::kAllGather || kind == Kind::kAllToAll || kind == Kind::kGather; }
+bool blocks_in_recv(Kind kind) {
+  return kind == Kind::kAllGather || kind == Kind::kAllToAll || kind == Kind::kGather;
+}
 
 /// What rank `to` gets from rank `from`: blocks that all get alike carry 0 for `to`.
 int addressee(Kind kind, int to) { return blocks_in_send(kind) ? to : 0; }
@@ -30,7 +34,8 @@ void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::by
   const int root = static_cast<int>(count % static_cast<std::size_t>(self.nranks));
   const bool is_root = self.rank == root;
   const auto n = static_cast<std::size_t>(self.nranks), me = static_cast<std::size_t>(self.rank);
-  const std::size_t send_bytes = count * (blocks_in_send(kind) ? n : 1), recv_bytes = count * (blocks_in_recv(kind) ? n : 1);
+  const std::size_t send_bytes = count * (blocks_in_send(kind) ? n : 1),
+                    recv_bytes = count * (blocks_in_recv(kind) ? n : 1);
   const bool sends = is_root || (kind != Kind::kBroadcast && kind != Kind::kScatter);
   const bool receives = is_root || kind != Kind::kGather;
   if (in_place && (kind == Kind::kAllToAll || !sends || !receives)) in_place = false;
@@ -43,18 +48,29 @@ void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::by
   if (in_place && kind == Kind::kBroadcast) recv = send;
   if (heap != nullptr && !in_place) std::memset(recv, 0xA5, recv_bytes);
   for (int to = 0; sends && to < (blocks_in_send(kind) ? self.nranks : 1); ++to) {
-    for (std::size_t k = 0; k < count; ++k) send[static_cast<std::size_t>(to) * count + k] = payload(self.rank, to, k);
+    for (std::size_t k = 0; k < count; ++k)
+      send[static_cast<std::size_t>(to) * count + k] = payload(self.rank, to, k);
   }
   // A root's window must lie at the offset that the others give; its own is not compared where it is in place.
   pkcommResult_t result = pkcommSuccess;
   const void* const input = sends ? send : nullptr;
   void* const output = receives ? recv : nullptr;
   switch (kind) {
-    case Kind::kBroadcast: result = pkcommBroadcast(input, output, count, pkcommUint8, root, self.comm, self.stream); break;
-    case Kind::kAllGather: result = pkcommAllGather(input, output, count, pkcommUint8, self.comm, self.stream); break;
-    case Kind::kAllToAll: result = pkcommAllToAll(input, output, count, pkcommUint8, self.comm, self.stream); break;
-    case Kind::kGather: result = pkcommGather(input, output, count, pkcommUint8, root, self.comm, self.stream); break;
-    case Kind::kScatter: result = pkcommScatter(input, output, count, pkcommUint8, root, self.comm, self.stream); break;
+    case Kind::kBroadcast:
+      result = pkcommBroadcast(input, output, count, pkcommUint8, root, self.comm, self.stream);
+      break;
+    case Kind::kAllGather:
+      result = pkcommAllGather(input, output, count, pkcommUint8, self.comm, self.stream);
+      break;
+    case Kind::kAllToAll:
+      result = pkcommAllToAll(input, output, count, pkcommUint8, self.comm, self.stream);
+      break;
+    case Kind::kGather:
+      result = pkcommGather(input, output, count, pkcommUint8, root, self.comm, self.stream);
+      break;
+    case Kind::kScatter:
+      result = pkcommScatter(input, output, count, pkcommUint8, root, self.comm, self.stream);
+      break;
   }
   std::ostringstream what;
   what << "kind " << static_cast<int>(kind) << " nranks " << self.nranks << " count " << count
@@ -63,13 +79,16 @@ void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::by
   for (int from = 0; receives && from < (blocks_in_recv(kind) ? self.nranks : 1); ++from) {
     const int sender = kind == Kind::kBroadcast || kind == Kind::kScatter ? root : from;
     for (std::size_t k = 0; k < count; ++k) {
-      if (recv[static_cast<std::size_t>(from) * count + k] != payload(sender, addressee(kind, self.rank), k)) {
-        self.fail(what.str() + ": byte " + std::to_string(k) + " from rank " + std::to_string(sender) + " is wrong");
+      if (recv[static_cast<std::size_t>(from) * count + k] !=
+          payload(sender, addressee(kind, self.rank), k)) {
+        self.fail(what.str() + ": byte " + std::to_string(k) + " from rank " + std::to_string(sender) +
+                  " is wrong");
         return;
       }
     }
   }
-  self.expect(send_memory.guards_intact() && recv_memory.guards_intact(), what.str() + ": a guard was overwritten");
+  self.expect(send_memory.guards_intact() && recv_memory.guards_intact(),
+              what.str() + ": a guard was overwritten");
 }
 
 void check_all(const std::string& algorithm, int nranks, const std::vector<std::size_t>& counts,
@@ -82,7 +101,9 @@ void check_all(const std::string& algorithm, int nranks, const std::vector<std::
     std::size_t most = 0;
     for (const std::size_t count : counts) most = std::max(most, count);
     void* heap = nullptr;
-    if (!self.ok(pkcommHeapAlloc(self.comm, 2 * most * static_cast<std::size_t>(nranks) + 4096, &heap), "heap")) return;
+    if (!self.ok(pkcommHeapAlloc(self.comm, 2 * most * static_cast<std::size_t>(nranks) + 4096, &heap),
+                 "heap"))
+      return;
     for (const Kind kind : kKinds) {
       for (const std::size_t count : counts) {
         check_call(self, kind, count, false, nullptr);
@@ -92,7 +113,8 @@ void check_all(const std::string& algorithm, int nranks, const std::vector<std::
     }
     // In place on windows every rank gives the same offsets, as the root's buffers are nobody's business.
     for (const Kind kind : {Kind::kAllGather}) {
-      for (const std::size_t count : counts) check_call(self, kind, count, true, static_cast<std::byte*>(heap));
+      for (const std::size_t count : counts)
+        check_call(self, kind, count, true, static_cast<std::byte*>(heap));
     }
   });
 }
@@ -121,9 +143,13 @@ TEST_CASE("blocks arrive where they belong: multimem_emulated", "[conformance]")
   check_all("multimem_emulated", GENERATE(2, 3), {1, 4097});
 }
 TEST_CASE("blocks arrive with late stores, many rounds and several CTAs", "[conformance]") {
-  const std::string algorithm = GENERATE("one_shot_ll", "two_shot_ll", "direct_ldst", "direct_tma", "copy_engine");
+  const std::string algorithm =
+      GENERATE("one_shot_ll", "two_shot_ll", "direct_ldst", "direct_tma", "copy_engine");
   check_all(algorithm, 4, {1, 200, 20001},
-            {{"PKCOMM_HOST_SEED", "11"}, {"PKCOMM_CHUNK", "4K"}, {"PKCOMM_STAGING", "1M"}, {"PKCOMM_MIN_CTAS", "3"},
+            {{"PKCOMM_HOST_SEED", "11"},
+             {"PKCOMM_CHUNK", "4K"},
+             {"PKCOMM_STAGING", "1M"},
+             {"PKCOMM_MIN_CTAS", "3"},
              {"PKCOMM_MAX_CTAS", "3"}});
 }
 TEST_CASE("many ranks of one process get their blocks", "[conformance]") {

@@ -29,7 +29,8 @@ std::size_t count_between(int from, int to, std::size_t scale) {
 
 TEST_CASE("a group's sends and receives do not wait for each other", "[conformance]") {
   const int nranks = GENERATE(2, 3, 5);
-  const std::size_t count = GENERATE(as<std::size_t>{}, 1, 1000, 300001);  // below, within and beyond a pair's ring
+  const std::size_t count =
+      GENERATE(as<std::size_t>{}, 1, 1000, 300001);  // below, within and beyond a pair's ring
   CAPTURE(nranks, count);
   run_world(nranks, [&](Rank& self) {
     std::vector<std::vector<std::uint32_t>> out, in;
@@ -93,8 +94,8 @@ TEST_CASE("all_to_all_v gives every pair its own count", "[conformance]") {
       send.push_back(0);  // so that no buffer is empty
       std::vector<std::uint32_t> recv(wanted.size() + 1, 0xA5A5A5A5u);
       wanted.push_back(0xA5A5A5A5u);
-      self.ok(pkcommAllToAllV(send.data(), send_counts.data(), send_displs.data(), recv.data(), recv_counts.data(),
-                              recv_displs.data(), pkcommUint32, self.comm, self.stream),
+      self.ok(pkcommAllToAllV(send.data(), send_counts.data(), send_displs.data(), recv.data(),
+                              recv_counts.data(), recv_displs.data(), pkcommUint32, self.comm, self.stream),
               "all_to_all_v");
       self.synchronize("all_to_all_v");
       self.expect(recv == wanted, "the blocks are wrong");
@@ -114,8 +115,8 @@ TEST_CASE("a put is visible behind the signal that follows it", "[conformance]")
       for (int step = 1; step <= self.nranks; ++step) {
         const int peer = (self.rank + step) % self.nranks;
         const auto out = message(self.rank + round, peer, kCount);
-        self.ok(pkcommPut(out.data(), words + static_cast<std::size_t>(self.rank) * kCount, kCount * 4, peer, self.comm,
-                          self.stream),
+        self.ok(pkcommPut(out.data(), words + static_cast<std::size_t>(self.rank) * kCount, kCount * 4, peer,
+                          self.comm, self.stream),
                 "put");
         self.ok(pkcommSignal(peer, 3, self.comm, self.stream), "signal");
         self.synchronize("put");
@@ -144,7 +145,8 @@ TEST_CASE("a peer's pointer leads to the peer's memory", "[conformance]") {
     for (int peer = 0; peer < self.nranks; ++peer) {
       void* there = nullptr;
       self.ok(pkcommHeapPeerPointer(self.comm, static_cast<int*>(heap) + 10, peer, &there), "peer pointer");
-      self.expect(*static_cast<int*>(there) == 1000 + peer, "the word of rank " + std::to_string(peer) + " is wrong");
+      self.expect(*static_cast<int*>(there) == 1000 + peer,
+                  "the word of rank " + std::to_string(peer) + " is wrong");
     }
     self.ok(pkcommBarrier(self.comm, self.stream), "barrier");
     self.synchronize("barrier");
@@ -167,19 +169,24 @@ TEST_CASE("a pre-multiplied sum takes each rank's own scalar", "[conformance]") 
     for (const bool device : {false, true}) {
       const float scalar = static_cast<float>(self.rank + 1);
       pkcommRedOp_t op;
-      if (!self.ok(pkcommRedOpCreatePreMulSum(&op, &scalar, pkcommFloat32,
-                                              device ? pkcommScalarDevice : pkcommScalarHostImmediate, self.comm),
-                   "create")) {
+      if (!self.ok(
+              pkcommRedOpCreatePreMulSum(&op, &scalar, pkcommFloat32,
+                                         device ? pkcommScalarDevice : pkcommScalarHostImmediate, self.comm),
+              "create")) {
         return;
       }
       std::vector<float> send(1000), recv(1000);
-      for (std::size_t i = 0; i < send.size(); ++i) send[i] = static_cast<float>(i % 13 + static_cast<std::size_t>(self.rank));
-      self.ok(pkcommAllReduce(send.data(), recv.data(), send.size(), pkcommFloat32, op, self.comm, self.stream), "call");
+      for (std::size_t i = 0; i < send.size(); ++i)
+        send[i] = static_cast<float>(i % 13 + static_cast<std::size_t>(self.rank));
+      self.ok(
+          pkcommAllReduce(send.data(), recv.data(), send.size(), pkcommFloat32, op, self.comm, self.stream),
+          "call");
       self.synchronize("call");
       for (std::size_t i = 0; i < recv.size(); ++i) {
         float wanted = 0;
         for (int rank = 0; rank < 3; ++rank) {
-          wanted += static_cast<float>(rank + 1) * static_cast<float>(i % 13 + static_cast<std::size_t>(rank));
+          wanted +=
+              static_cast<float>(rank + 1) * static_cast<float>(i % 13 + static_cast<std::size_t>(rank));
         }
         if (!self.expect(recv[i] == wanted, "element " + std::to_string(i))) break;
       }

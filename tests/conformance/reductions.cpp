@@ -22,11 +22,15 @@ std::uint64_t input(const Shape& shape, int rank, std::size_t i) {
   const auto r = static_cast<std::size_t>(rank), n = static_cast<std::size_t>(shape.nranks);
   const bool chosen = i % n == r;
   switch (shape.op) {
-    case pkcommProd: return chosen || (i + 1) % n == r ? 2 : 1;
+    case pkcommProd:
+      return chosen || (i + 1) % n == r ? 2 : 1;
     case pkcommMax:
-    case pkcommMin: return is_fp8(shape.type) ? (i * 3 + r * 5) % 8 : (i * 3 + r * 5) % 101;
-    case pkcommAvg: return (is_fp8(shape.type) ? 0 : i % 5) + (chosen ? n : 0);
-    default: return is_fp8(shape.type) ? (i + r) % 2 : (i * 3 + r * 5) % 11;
+    case pkcommMin:
+      return is_fp8(shape.type) ? (i * 3 + r * 5) % 8 : (i * 3 + r * 5) % 101;
+    case pkcommAvg:
+      return (is_fp8(shape.type) ? 0 : i % 5) + (chosen ? n : 0);
+    default:
+      return is_fp8(shape.type) ? (i + r) % 2 : (i * 3 + r * 5) % 11;
   }
 }
 
@@ -35,10 +39,17 @@ std::uint64_t expected(const Shape& shape, std::size_t i) {
   for (int rank = 1; rank < shape.nranks; ++rank) {
     const std::uint64_t x = input(shape, rank, i);
     switch (shape.op) {
-      case pkcommProd: result *= x; break;
-      case pkcommMax: result = std::max(result, x); break;
-      case pkcommMin: result = std::min(result, x); break;
-      default: result += x;
+      case pkcommProd:
+        result *= x;
+        break;
+      case pkcommMax:
+        result = std::max(result, x);
+        break;
+      case pkcommMin:
+        result = std::min(result, x);
+        break;
+      default:
+        result += x;
     }
   }
   return shape.op == pkcommAvg ? result / static_cast<std::uint64_t>(shape.nranks) : result;
@@ -50,13 +61,15 @@ void fill_input(const Shape& shape, int rank, std::size_t first, std::size_t cou
   }
 }
 void fill_expected(const Shape& shape, std::size_t first, std::size_t count, std::byte* to) {
-  for (std::size_t i = 0; i < count; ++i) store(to + i * bytes_of(shape.type), shape.type, expected(shape, first + i));
+  for (std::size_t i = 0; i < count; ++i)
+    store(to + i * bytes_of(shape.type), shape.type, expected(shape, first + i));
 }
 
 enum class Kind { kAllReduce, kReduce, kReduceScatter };
 
 /// One call on one rank, in or out of place, in plain memory of the least alignment or in `heap`.
-void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bool in_place, std::byte* heap) {
+void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bool in_place,
+                std::byte* heap) {
   const std::size_t element = bytes_of(shape.type);
   const auto blocks = kind == Kind::kReduceScatter ? static_cast<std::size_t>(self.nranks) : 1;
   const std::size_t mine = kind == Kind::kReduceScatter ? static_cast<std::size_t>(self.rank) * count : 0;
@@ -64,7 +77,8 @@ void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bo
   const bool receives = kind != Kind::kReduce || self.rank == root;
   Guarded send_memory(count * blocks * element, element), recv_memory(count * element, element);
   std::byte* const send = heap != nullptr ? heap : send_memory.data();
-  std::byte* recv = heap != nullptr ? heap + (count * blocks * element + 255) / 256 * 256 : recv_memory.data();
+  std::byte* recv =
+      heap != nullptr ? heap + (count * blocks * element + 255) / 256 * 256 : recv_memory.data();
   if (in_place) recv = send + mine * element;
   fill_input(shape, self.rank, 0, count * blocks, send);
   if (!in_place && heap != nullptr) std::memset(recv, 0xA5, count * element);
@@ -76,14 +90,16 @@ void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bo
       result = pkcommAllReduce(send, recv, count, shape.type, shape.op, self.comm, self.stream);
       break;
     case Kind::kReduce:
-      result = pkcommReduce(send, receives ? recv : nullptr, count, shape.type, shape.op, root, self.comm, self.stream);
+      result = pkcommReduce(send, receives ? recv : nullptr, count, shape.type, shape.op, root, self.comm,
+                            self.stream);
       break;
     case Kind::kReduceScatter:
       result = pkcommReduceScatter(send, recv, count, shape.type, shape.op, self.comm, self.stream);
   }
   std::ostringstream what;
-  what << "kind " << static_cast<int>(kind) << " type " << shape.type << " op " << shape.op << " nranks " << shape.nranks
-       << " count " << count << (in_place ? " in place" : "") << (heap != nullptr ? " heap" : "");
+  what << "kind " << static_cast<int>(kind) << " type " << shape.type << " op " << shape.op << " nranks "
+       << shape.nranks << " count " << count << (in_place ? " in place" : "")
+       << (heap != nullptr ? " heap" : "");
   if (!self.ok(result, what.str()) || !self.synchronize(what.str())) return;
   if (receives) {
     std::vector<std::byte> wanted(count * element);
@@ -91,8 +107,10 @@ void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bo
     const auto wrong = first_difference(recv, wanted.data(), count, element);
     self.expect(wrong < 0, what.str() + ": element " + std::to_string(wrong) + " is wrong");
   }
-  if (!in_place) self.expect(std::memcmp(before.data(), send, before.size()) == 0, what.str() + ": the input changed");
-  self.expect(send_memory.guards_intact() && recv_memory.guards_intact(), what.str() + ": a guard was overwritten");
+  if (!in_place)
+    self.expect(std::memcmp(before.data(), send, before.size()) == 0, what.str() + ": the input changed");
+  self.expect(send_memory.guards_intact() && recv_memory.guards_intact(),
+              what.str() + ": a guard was overwritten");
 }
 
 constexpr std::size_t kHeapBytes = 4 << 20;
@@ -147,6 +165,9 @@ TEST_CASE("reductions equal the fold in rank order: multimem_emulated", "[confor
 TEST_CASE("reductions with late stores, many rounds and several CTAs", "[conformance]") {
   const std::string algorithm = GENERATE("one_shot_ll", "two_shot_ll", "direct_ldst", "direct_tma");
   check_all(algorithm, 3, {1, 3001},
-            {{"PKCOMM_HOST_SEED", "7"}, {"PKCOMM_CHUNK", "4K"}, {"PKCOMM_STAGING", "1M"}, {"PKCOMM_MIN_CTAS", "3"},
+            {{"PKCOMM_HOST_SEED", "7"},
+             {"PKCOMM_CHUNK", "4K"},
+             {"PKCOMM_STAGING", "1M"},
+             {"PKCOMM_MIN_CTAS", "3"},
              {"PKCOMM_MAX_CTAS", "3"}});
 }

@@ -49,7 +49,8 @@ TEST_CASE("waiting for the default stream does not wait for other ranks' next wo
     for (int round = 0; round < 200; ++round) {
       // The root waits for nobody, so the ranks drift apart.
       int value = round;
-      self.ok(pkcommBroadcast(&value, &value, 1, pkcommInt32, round % self.nranks, self.comm, nullptr), "broadcast");
+      self.ok(pkcommBroadcast(&value, &value, 1, pkcommInt32, round % self.nranks, self.comm, nullptr),
+              "broadcast");
       self.ok(pkcommStreamSynchronize(nullptr), "synchronize");
       self.expect(value == round, "value is " + std::to_string(value));
     }
@@ -89,11 +90,14 @@ TEST_CASE("functions run on a stream in order with collectives", "[conformance]"
     struct Step {
       int value, sum, seen;
     } step{self.rank + 1, 0, 0};
-    self.ok(pkcommAllReduce(&step.value, &step.sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream), "all_reduce");
-    self.ok(pkcommStreamEnqueue(
-                self.stream, [](void* argument) { static_cast<Step*>(argument)->seen = static_cast<Step*>(argument)->sum; },
-                &step),
-            "enqueue");
+    self.ok(pkcommAllReduce(&step.value, &step.sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+            "all_reduce");
+    self.ok(
+        pkcommStreamEnqueue(
+            self.stream,
+            [](void* argument) { static_cast<Step*>(argument)->seen = static_cast<Step*>(argument)->sum; },
+            &step),
+        "enqueue");
     self.synchronize("all");
     self.expect(step.seen == 3, "the function saw " + std::to_string(step.seen));
   });
@@ -111,7 +115,8 @@ TEST_CASE("a split makes independent communicators ordered by key", "[conformanc
     int rank = -1, count = -1;
     self.ok(pkcommCommUserRank(part, &rank), "rank");
     self.ok(pkcommCommCount(part, &count), "count");
-    self.expect(count == 2 && rank == (self.rank < 2 ? 1 : 0), "rank " + std::to_string(rank) + " of " + std::to_string(count));
+    self.expect(count == 2 && rank == (self.rank < 2 ? 1 : 0),
+                "rank " + std::to_string(rank) + " of " + std::to_string(count));
     int value = self.rank + 1, sum = 0;
     self.ok(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, part, self.stream), "all_reduce");
     self.synchronize("all_reduce");
@@ -134,7 +139,8 @@ TEST_CASE("non-blocking init reports progress and then success", "[conformance]"
         }
         self.expect(state == pkcommSuccess, pkcommGetLastError(self.comm));
         int value = self.rank + 1, sum = 0;
-        self.ok(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream), "all_reduce");
+        self.ok(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+                "all_reduce");
         self.synchronize("all_reduce");
         self.expect(sum == 6, "sum is " + std::to_string(sum));
       },
@@ -155,6 +161,7 @@ TEST_CASE("an abort ends the waits of all ranks", "[conformance]") {
     pkcommResult_t state = pkcommSuccess;
     self.ok(pkcommCommGetAsyncError(self.comm, &state), "async error");
     self.expect(state == pkcommAborted, "the asynchronous error is " + std::to_string(state));
-    self.fails(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream), pkcommAborted, "", "later");
+    self.fails(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+               pkcommAborted, "", "later");
   });
 }

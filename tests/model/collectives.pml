@@ -1,5 +1,5 @@
-/* Announce, licence, publish: what keeps collectives apart that do not end in a barrier. W ranks pass M operations, drawn
-   anew for each m and equal on all ranks (mismatch.pml has them differ), of KINDS kinds:
+/* Announce, licence, publish: what keeps collectives apart that do not end in a barrier. W ranks pass M
+   operations, drawn anew for each m and equal on all ranks (mismatch.pml has them differ), of KINDS kinds:
 
      REDUCE  all_reduce in two phases through staging, a half of the slot each; everyone hears from everybody
      BCAST   root -> staging; the root waits for nobody
@@ -9,15 +9,16 @@
      GATHER  everyone -> the root's staging; the root hears from everybody, the others from nobody
      ROUNDS  all_to_all in R rounds, sub-slots and credits as LONG, both ways between every two ranks
 
-   Checked: no slot is overwritten before it was read, no user memory is touched outside the operation that lent it, no
-   deadlock. A wait is for one tag exactly, so reading anything stale would show as a deadlock or as an overwritten slot.
+   Checked: no slot is overwritten before it was read, no user memory is touched outside the operation that
+   lent it, no deadlock. A wait is for one tag exactly, so reading anything stale would show as a deadlock or
+   as an overwritten slot.
 
-   With LATE, REDUCE, BCAST and GATHER announce themselves behind their first puts, as LL operations may: they order nothing
-   by it.
+   With LATE, REDUCE, BCAST and GATHER announce themselves behind their first puts, as LL operations may: they
+   order nothing by it.
 
-   Stores arrive at once. That loses nothing: words only grow, so a late store is a late waiter; announcements and credits
-   that are seen at once grant licences as early as any memory could; and "the slot is free" is asserted where the store is
-   issued, which is stricter than where it lands.
+   Stores arrive at once. That loses nothing: words only grow, so a late store is a late waiter; announcements
+   and credits that are seen at once grant licences as early as any memory could; and "the slot is free" is
+   asserted where the store is issued, which is stricter than where it lands.
 
    Rules, each removed by its macro:
      NO_LICENCE              write slot m only after the reader has announced m-1

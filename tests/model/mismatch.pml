@@ -1,6 +1,6 @@
-/* Mismatched calls. W ranks make up to M calls each, and no two need agree: each call of each rank is drawn from the kinds
-   that the bits of KINDS allow, so that kinds, roots and arguments differ, calls come in another order, and a rank makes
-   fewer of them.
+/* Mismatched calls. W ranks make up to M calls each, and no two need agree: each call of each rank is drawn
+   from the kinds that the bits of KINDS allow, so that kinds, roots and arguments differ, calls come in
+   another order, and a rank makes fewer of them.
 
      1   all_reduce              every rank puts to every rank
      2   all_reduce              of another count
@@ -10,20 +10,20 @@
      32  all_gather, zero-copy   every rank writes into every rank's user memory and tells it so (with RAW)
      64  broadcast, zero-copy    the same from root 0 alone
 
-   A call's kind stands for its fingerprint. It rides in two places: in the progress word {m, fingerprint}, which a rank
-   that runs ahead overwrites, and with the data, where the licence protects it: in the tag {m, fingerprint} of LL packets,
-   or, with RAW, in the header beside raw slots, whose arrival is told by a word that only grows. Who has written user memory
-   tells so by the same header and word. A waiter that sees
-   its own m beside another fingerprint gives up. Deadlines are long: one passes only when nothing else can happen, and no
-   second one is needed after it.
+   A call's kind stands for its fingerprint. It rides in two places: in the progress word {m, fingerprint},
+   which a rank that runs ahead overwrites, and with the data, where the licence protects it: in the tag {m,
+   fingerprint} of LL packets, or, with RAW, in the header beside raw slots, whose arrival is told by a word
+   that only grows. Who has written user memory tells so by the same header and word. A waiter that sees its
+   own m beside another fingerprint gives up. Deadlines are long: one passes only when nothing else can
+   happen, and no second one is needed after it.
 
-   Checked: data of another call is never taken, nor is data of another m; no user memory is written outside the call that
-   lent it; no deadlock; if anything ended in an error, every rank knows by the end; if all ranks made the same calls,
-   nothing did; a deadline is needed only where the awaited rank has never shown the waiter another fingerprint: it has
-   left, or passed by without putting anything here.
+   Checked: data of another call is never taken, nor is data of another m; no user memory is written outside
+   the call that lent it; no deadlock; if anything ended in an error, every rank knows by the end; if all
+   ranks made the same calls, nothing did; a deadline is needed only where the awaited rank has never shown
+   the waiter another fingerprint: it has left, or passed by without putting anything here.
 
-   What is not claimed: that every mismatch is an error. Two ranks that each broadcast as root put data that nobody reads
-   and wait for nobody; each has what it asked for.
+   What is not claimed: that every mismatch is an error. Two ranks that each broadcast as root put data that
+   nobody reads and wait for nobody; each has what it asked for.
 
    Rules, each removed by its macro:
      NO_TAG_FINGERPRINT   tag or header must have the waiter's fingerprint
@@ -31,8 +31,8 @@
      NO_TAG_REPORT        a tag of the waiter's m and another fingerprint is an error
      NO_WORD_REPORT       so is such a progress word
      NO_WORD_OPERATION    but only of the waiter's m: of another m it says nothing
-     NO_ENTRY_EXACT       user memory is written only while its owner's word is the waiter's own, m and fingerprint; its
-                          owner cannot have gone further without being told
+     NO_ENTRY_EXACT       user memory is written only while its owner's word is the waiter's own, m and
+                          fingerprint; its owner cannot have gone further without being told
      NO_LICENCE           the licence keeps a tag from being overwritten before it was seen
      NO_POISON            who gives up stores poison at every peer
      NO_POISON_IN_WAIT    waits look at the poison word too

@@ -1,15 +1,17 @@
-/* Every wait ends. W ranks pass M operations (REDUCE: two phases, everyone hears from everybody, the second phase carries
-   results; BCAST: root -> the others), destroy, and reuse the memory for something else. Meanwhile
+/* Every wait ends. W ranks pass M operations (REDUCE: two phases, everyone hears from everybody, the second
+   phase carries results; BCAST: root -> the others), destroy, and reuse the memory for something else.
+   Meanwhile
      - DEADLINES ranks in all give up at a wait, any wait, early or never;
      - CRASHES ranks in all stop dead before any step, and the system closes their connections;
      - SHORT ranks in all leave after fewer than M calls.
-   A wait may end by its word, by poison, by a connection that closed without goodbye, by the awaited rank's having left,
-   or by the deadline, in any order of looking; none of these must come for another to end it, so a deadlock here is a
-   hang in the library. Who gives up stores poison at one peer after the other and has no part in anything any more.
+   A wait may end by its word, by poison, by a connection that closed without goodbye, by the awaited rank's
+   having left, or by the deadline, in any order of looking; none of these must come for another to end it, so
+   a deadlock here is a hang in the library. Who gives up stores poison at one peer after the other and has no
+   part in anything any more.
 
-   Checked: no deadlock; success means that all of the operation's data arrived and that all of it was made of the data of
-   everybody; no success after an error; no error unless something of the above happened; no store into memory that its
-   owner has put to another use.
+   Checked: no deadlock; success means that all of the operation's data arrived and that all of it was made of
+   the data of everybody; no success after an error; no error unless something of the above happened; no store
+   into memory that its owner has put to another use.
 
    Rules, each removed by its macro:
      NO_POISON          who gives up stores poison at every peer

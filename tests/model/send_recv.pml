@@ -1,21 +1,23 @@
-/* Send and receive in groups. W ranks pass G groups; a group is one launch, which moves all of its messages at once: no
-   pair of ranks waits for another pair, and the two directions of a pair do not wait for each other. Each ordered pair has
-   a ring of K chunks at the receiver and words that only grow, 64 bits and never reset (bytes here; they count to a dozen):
-   at the receiver `message` (messages begun) with `size` (chunks of that one) and `sent` (chunks written), at the sender
-   `consumed` (chunks read). A message may be longer than the ring. A send is over only when the receiver has consumed
-   all of it; the pair's next message begins after that, so that one `size` serves them all.
+/* Send and receive in groups. W ranks pass G groups; a group is one launch, which moves all of its messages
+   at once: no pair of ranks waits for another pair, and the two directions of a pair do not wait for each
+   other. Each ordered pair has a ring of K chunks at the receiver and words that only grow, 64 bits and never
+   reset (bytes here; they count to a dozen): at the receiver `message` (messages begun) with `size` (chunks
+   of that one) and `sent` (chunks written), at the sender `consumed` (chunks read). A message may be longer
+   than the ring. A send is over only when the receiver has consumed all of it; the pair's next message begins
+   after that, so that one `size` serves them all.
 
-   In each group each ordered pair has up to Q messages of 0 (none), 1 or L chunks. Q = 0 draws one length for the whole
-   group instead and a pattern: a ring of sends, everybody to everybody, or everybody to rank 0. With WRONG = 1 one receive
-   somewhere may expect the other length: the receiver says so, and everybody ends by poison.
+   In each group each ordered pair has up to Q messages of 0 (none), 1 or L chunks. Q = 0 draws one length for
+   the whole group instead and a pattern: a ring of sends, everybody to everybody, or everybody to rank 0.
+   With WRONG = 1 one receive somewhere may expect the other length: the receiver says so, and everybody ends
+   by poison.
 
-   Writing a chunk and publishing it, reading it and giving its credit are steps of their own, and each step of each pair
-   is taken in any order: that covers a launch in which a pair is a CTA, and one in which one thread progresses all. COARSE
-   makes one step of all that concerns a chunk, for more ranks (Q up to 1).
+   Writing a chunk and publishing it, reading it and giving its credit are steps of their own, and each step
+   of each pair is taken in any order: that covers a launch in which a pair is a CTA, and one in which one
+   thread progresses all. COARSE makes one step of all that concerns a chunk, for more ranks (Q up to 1).
 
-   Checked: a chunk is never overwritten before it was read; what is read is the next chunk of the next message, whole and
-   in order; no deadlock; a group that succeeds has moved all of its messages, each between calls of one length; no error
-   unless a length was wrong.
+   Checked: a chunk is never overwritten before it was read; what is read is the next chunk of the next
+   message, whole and in order; no deadlock; a group that succeeds has moved all of its messages, each between
+   calls of one length; no error unless a length was wrong.
 
    Rules, each removed by its macro:
      NO_CREDIT          a chunk is written only while fewer than K are unread

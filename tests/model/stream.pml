@@ -1,21 +1,23 @@
-/* The host platform's streams: tasks run one after the other, in the order of their enqueueing, by whoever has the driver
-   role. THREADS threads take STEPS steps each on STREAMS streams: enqueue a task, or wait for all that are there. Who waits
-   takes the role whenever it is free and runs tasks until all are done that it waits for; meanwhile the others wait. One
-   steward for all streams starts a stream's worker, which takes the role too, where there is work and nobody drives. It
-   goes round until all streams are idle and sleeps then; whoever enqueues wakes it if it sleeps.
+/* The host platform's streams: tasks run one after the other, in the order of their enqueueing, by whoever
+   has the driver role. THREADS threads take STEPS steps each on STREAMS streams: enqueue a task, or wait for
+   all that are there. Who waits takes the role whenever it is free and runs tasks until all are done that it
+   waits for; meanwhile the others wait. One steward for all streams starts a stream's worker, which takes the
+   role too, where there is work and nobody drives. It goes round until all streams are idle and sleeps then;
+   whoever enqueues wakes it if it sleeps.
 
    A task may wait, within itself,
-     - for what had been enqueued on the other stream when it was enqueued (an event dependency, or a collective whose
-       peer is another rank of the process);
+     - for what had been enqueued on the other stream when it was enqueued (an event dependency, or a
+       collective whose peer is another rank of the process);
      - for another thread to have got past the wait that it is in, for tasks before this one.
    Neither is a fault of the program, so neither may hang.
 
-   Checked: each task runs once, in order, after what it waits for; who has waited finds its tasks done; no deadlock; when
-   all threads have gone, all tasks get done though nobody waits for them any more.
+   Checked: each task runs once, in order, after what it waits for; who has waited finds its tasks done; no
+   deadlock; when all threads have gone, all tasks get done though nobody waits for them any more.
 
-   Steps are sequentially consistent but for one: the steward's word that it sleeps may lie in its store buffer while it
-   looks at the streams a last time, unless the rule says otherwise. Enqueueing empties its own buffer by its mutex.
-   Not covered: time (the steward's rounds), notices of the condition variables (they are timed), the worker's thread.
+   Steps are sequentially consistent but for one: the steward's word that it sleeps may lie in its store
+   buffer while it looks at the streams a last time, unless the rule says otherwise. Enqueueing empties its
+   own buffer by its mutex. Not covered: time (the steward's rounds), notices of the condition variables (they
+   are timed), the worker's thread.
 
    Rules, each removed by its macro:
      NO_ROLE          one driver at a time (try-lock)
@@ -23,7 +25,7 @@
      NO_NOTICE        who enqueues wakes the steward
      NO_LAST_LOOK     the steward looks once more after it has said that it sleeps
      NO_SAID_FIRST    and what it has said is seen before it looks (a fence, or a locked store)
-     NO_DRIVEN_IS_BUSY work that somebody drives keeps it awake too: the driver may leave some behind
+     NO_DRIVEN_BUSY   work that somebody drives keeps it awake too: the driver may leave some behind
      NO_COUNT_LAST    a task is counted after it has run
      NO_TARGET        a driver leaves when what it waits for is done, though there be more */
 #ifndef THREADS
@@ -52,7 +54,7 @@ byte gone;
 
 #define IDLE(s) (completed[s] == enqueued[s])
 #define UNATTENDED(s) (!IDLE(s) && !driven[s] && !wanted[s])
-#ifdef NO_DRIVEN_IS_BUSY
+#ifdef NO_DRIVEN_BUSY
 #define BUSY(s) (!IDLE(s) && !driven[s])
 #else
 #define BUSY(s) (!IDLE(s))

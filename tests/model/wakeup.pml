@@ -1,18 +1,19 @@
-/* Sleep and wake on the host platform. WRITERS peers count up a word each in the control memory of one rank; WAITERS
-   threads of that rank wait for each word to reach each value. A waiter looks at the word for a while, then registers (adds
-   itself to `sleepers`, in its own control memory), reads the futex's sequence, looks at the word again, and sleeps on the
-   sequence. A writer stores the word, loads `sleepers`, and only if there is one adds to the sequence and wakes all.
+/* Sleep and wake on the host platform. WRITERS peers count up a word each in the control memory of one rank;
+   WAITERS threads of that rank wait for each word to reach each value. A waiter looks at the word for a
+   while, then registers (adds itself to `sleepers`, in its own control memory), reads the futex's sequence,
+   looks at the word again, and sleeps on the sequence. A writer stores the word, loads `sleepers`, and only
+   if there is one adds to the sequence and wakes all.
 
-   The writer has no fence between its store and its load: the store sits in its store buffer (in order, as on x86) while
-   the load is answered from memory, so that a wake can be missed. That is what the timer is for: a waiter's sleeps are
-   short until one of them has run its full time. The only assumption about time is that a store leaves the buffer before
-   such a sleep ends. From then on the waiter has been registered since before any store that is yet to come, and may
-   sleep long. Long sleeps are endless here: nothing may need them to end. A wake that was meant for somebody else ends a
-   sleep early and proves nothing.
+   The writer has no fence between its store and its load: the store sits in its store buffer (in order, as on
+   x86) while the load is answered from memory, so that a wake can be missed. That is what the timer is for: a
+   waiter's sleeps are short until one of them has run its full time. The only assumption about time is that a
+   store leaves the buffer before such a sleep ends. From then on the waiter has been registered since before
+   any store that is yet to come, and may sleep long. Long sleeps are endless here: nothing may need them to
+   end. A wake that was meant for somebody else ends a sleep early and proves nothing.
 
-   Checked: every waiter gets every value (no deadlock), and a timer runs out on a word that is there only if the writer's
-   load did overtake its store (or its wake is still to come): the timer hides no other fault. With FENCE (the load waits for the store) the protocol
-   needs no short sleep.
+   Checked: every waiter gets every value (no deadlock), and a timer runs out on a word that is there only if
+   the writer's load did overtake its store (or its wake is still to come): the timer hides no other fault.
+   With FENCE (the load waits for the store) the protocol needs no short sleep.
 
    Rules, each removed by its macro:
      NO_TIMER       sleeps are short

@@ -12,9 +12,9 @@
 
 namespace pkcomm::test {
 
-inline constexpr pkcommDataType_t kTypes[] = {pkcommInt8,     pkcommUint8,    pkcommInt32,    pkcommUint32,
-                                              pkcommInt64,    pkcommUint64,   pkcommFloat16,  pkcommFloat32,
-                                              pkcommFloat64,  pkcommBfloat16, pkcommFloat8e4m3, pkcommFloat8e5m2};
+inline constexpr pkcommDataType_t kTypes[] = {
+    pkcommInt8,    pkcommUint8,   pkcommInt32,   pkcommUint32,   pkcommInt64,      pkcommUint64,
+    pkcommFloat16, pkcommFloat32, pkcommFloat64, pkcommBfloat16, pkcommFloat8e4m3, pkcommFloat8e5m2};
 inline constexpr pkcommRedOp_t kOps[] = {pkcommSum, pkcommProd, pkcommMax, pkcommMin, pkcommAvg};
 
 inline std::size_t bytes_of(pkcommDataType_t type) {
@@ -39,13 +39,26 @@ inline std::uint64_t float_bits(std::uint64_t value, int exponent_bits, int mant
 inline void store(std::byte* at, pkcommDataType_t type, std::uint64_t value) {
   std::uint64_t bits = value;
   switch (type) {
-    case pkcommFloat16: bits = float_bits(value, 5, 10); break;
-    case pkcommFloat32: bits = float_bits(value, 8, 23); break;
-    case pkcommFloat64: bits = float_bits(value, 11, 52); break;
-    case pkcommBfloat16: bits = float_bits(value, 8, 7); break;
-    case pkcommFloat8e4m3: bits = float_bits(value, 4, 3); break;
-    case pkcommFloat8e5m2: bits = float_bits(value, 5, 2); break;
-    default: break;
+    case pkcommFloat16:
+      bits = float_bits(value, 5, 10);
+      break;
+    case pkcommFloat32:
+      bits = float_bits(value, 8, 23);
+      break;
+    case pkcommFloat64:
+      bits = float_bits(value, 11, 52);
+      break;
+    case pkcommBfloat16:
+      bits = float_bits(value, 8, 7);
+      break;
+    case pkcommFloat8e4m3:
+      bits = float_bits(value, 4, 3);
+      break;
+    case pkcommFloat8e5m2:
+      bits = float_bits(value, 5, 2);
+      break;
+    default:
+      break;
   }
   std::memcpy(at, &bits, bytes_of(type));  // little endian
 }
@@ -79,7 +92,8 @@ inline std::ptrdiff_t first_difference(const std::byte* got, const std::byte* ex
                                        std::size_t element) {
   if (count == 0 || std::memcmp(got, expected, count * element) == 0) return -1;
   for (std::size_t i = 0; i < count; ++i) {
-    if (std::memcmp(got + i * element, expected + i * element, element) != 0) return static_cast<std::ptrdiff_t>(i);
+    if (std::memcmp(got + i * element, expected + i * element, element) != 0)
+      return static_cast<std::ptrdiff_t>(i);
   }
   return -1;
 }

@@ -82,10 +82,12 @@ class Rank {
   }
   /// The call succeeds.
   bool ok(pkcommResult_t result, const std::string& what) {
-    return expect(result == pkcommSuccess, what + ": " + pkcommGetErrorString(result) + ": " + pkcommGetLastError(nullptr));
+    return expect(result == pkcommSuccess,
+                  what + ": " + pkcommGetErrorString(result) + ": " + pkcommGetLastError(nullptr));
   }
   /// The call fails as expected, and its text has `part` in it.
-  void fails(pkcommResult_t result, pkcommResult_t expected, const std::string& part, const std::string& what) {
+  void fails(pkcommResult_t result, pkcommResult_t expected, const std::string& part,
+             const std::string& what) {
     const std::string text = pkcommGetLastError(nullptr);
     expect(result == expected, what + ": " + pkcommGetErrorString(result) + " instead of " +
                                    pkcommGetErrorString(expected) + ": " + text);
@@ -105,7 +107,8 @@ inline pkcommConfig_t limited_config() {
 }
 
 /// Runs `body` on `nranks` ranks; fails the test if any of them found something wrong.
-inline void run_world(int nranks, const std::function<void(Rank&)>& body, pkcommConfig_t config = limited_config()) {
+inline void run_world(int nranks, const std::function<void(Rank&)>& body,
+                      pkcommConfig_t config = limited_config()) {
   pkcommUniqueId id;
   REQUIRE(pkcommGetUniqueId(&id) == pkcommSuccess);
   Failures failures;

@@ -21,8 +21,8 @@ struct PieceReduction {
   static constexpr bool kReduces = true;
 
   template <class Policy, class Sources, class ScalarOf>
-  __device__ void reduce(Policy& policy, std::uint64_t bytes, int nranks, const Sources& sources, std::byte* to,
-                         const ScalarOf& scalar_of) const {
+  __device__ void reduce(Policy& policy, std::uint64_t bytes, int nranks, const Sources& sources,
+                         std::byte* to, const ScalarOf& scalar_of) const {
     policy.each((bytes + 7) / 8, [&](std::uint64_t i) {
       const auto word_of = [&](int rank) { return AnyWords::load(sources(rank), i, bytes); };
       AnyWords::store(to, i, bytes, numerics::reduce_word<float, numerics::Sum>(nranks, word_of, scalar_of));
@@ -32,7 +32,8 @@ struct PieceReduction {
 
 struct PeerLoop {
   template <class Policy>
-  __device__ void reduce(Policy& policy, const Operation&, std::uint64_t offset, std::uint64_t bytes, std::byte* to) {
+  __device__ void reduce(Policy& policy, const Operation&, std::uint64_t offset, std::uint64_t bytes,
+                         std::byte* to) {
     const View& view = policy.view();
     PieceReduction().reduce(
         policy, bytes, view.nranks, [&](int rank) -> const std::byte* { return view.at(rank, offset); }, to,
@@ -47,25 +48,29 @@ struct PeerLoop {
     }
   }
   template <class Policy>
-  __device__ void drain(Policy& policy) { policy.settle(); }
+  __device__ void drain(Policy& policy) {
+    policy.settle();
+  }
 };
 
 }  // namespace
 
-#define PK_CHECK_KERNEL(name, ranks, ...)                                                                     \
-  __global__ void name(const __grid_constant__ View view, const __grid_constant__ DeviceLink link,            \
-                       const __grid_constant__ Operation op) {                                                \
-    DevicePolicy<ranks> x(view, link);                                                                        \
-    __VA_ARGS__;                                                                                              \
+#define PK_CHECK_KERNEL(name, ranks, ...)                                                          \
+  __global__ void name(const __grid_constant__ View view, const __grid_constant__ DeviceLink link, \
+                       const __grid_constant__ Operation op) {                                     \
+    DevicePolicy<ranks> x(view, link);                                                             \
+    __VA_ARGS__;                                                                                   \
   }
 
 PK_CHECK_KERNEL(barrier_ll_kernel, 0, barrier_ll(x, op))
 PK_CHECK_KERNEL(movement_one_shot_ll_kernel, 0, one_shot_ll<Movement>(x, op))
 PK_CHECK_KERNEL(reduction_one_shot_ll_kernel, 0, one_shot_ll<FloatSum>(x, op))
-PK_CHECK_KERNEL(all_reduce_one_shot_ll_kernel_of_4, 4, one_shot_ll<FloatSum, WholeWords>(x, op, FullExchange{op}))
+PK_CHECK_KERNEL(all_reduce_one_shot_ll_kernel_of_4, 4,
+                one_shot_ll<FloatSum, WholeWords>(x, op, FullExchange{op}))
 PK_CHECK_KERNEL(reduction_two_shot_ll_kernel_of_4, 4, two_shot_ll<FloatSum, WholeWords>(x, op))
 PK_CHECK_KERNEL(premul_one_shot_ll_kernel, 0, one_shot_ll<WordReduction<float, numerics::PreMulSum>>(x, op))
-PK_CHECK_KERNEL(average_one_shot_ll_kernel, 0, one_shot_ll<WordReduction<numerics::Bfloat16, numerics::Avg>>(x, op))
+PK_CHECK_KERNEL(average_one_shot_ll_kernel, 0,
+                one_shot_ll<WordReduction<numerics::Bfloat16, numerics::Avg>>(x, op))
 PK_CHECK_KERNEL(movement_two_shot_ll_kernel, 0, two_shot_ll<Movement>(x, op))
 PK_CHECK_KERNEL(reduction_two_shot_ll_kernel, 0, two_shot_ll<FloatSum>(x, op))
 PK_CHECK_KERNEL(exchange_staged_kernel, 0, exchange_staged<RegisterMover>(x, op, Movement{}))

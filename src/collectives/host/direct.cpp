@@ -21,11 +21,13 @@ bool direct(Policy& policy, const Operation& op) {
   const bool twice = op.collective == Collective::kAllReduce || op.collective == Collective::kReduce;
   if (!reduces(op.collective)) {
     if (!op.zero_copy) return exchange_staged<Mover>(policy, op, Movement{});
-    return pushes(op.collective) ? push_zero_copy<Mover>(policy, op) : pull_zero_copy<Mover>(policy, op, Movement{});
+    return pushes(op.collective) ? push_zero_copy<Mover>(policy, op)
+                                 : pull_zero_copy<Mover>(policy, op, Movement{});
   }
   const RowsReduction reduction(op);
   if (!op.zero_copy) {
-    return twice ? reduce_twice_staged<Mover>(policy, op, reduction) : exchange_staged<Mover>(policy, op, reduction);
+    return twice ? reduce_twice_staged<Mover>(policy, op, reduction)
+                 : exchange_staged<Mover>(policy, op, reduction);
   }
   return op.collective == Collective::kAllReduce ? all_reduce_zero_copy<Mover>(policy, op, reduction)
                                                  : pull_zero_copy<Mover>(policy, op, reduction);

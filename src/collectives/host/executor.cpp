@@ -11,7 +11,8 @@
 namespace pkcomm::host {
 
 Executor::Executor(const View& view, WaiterOptions options, std::optional<std::uint64_t> seed)
-    : waiter_(view, std::move(options)), late_(seed.value_or(0) + static_cast<std::uint64_t>(view.rank)),
+    : waiter_(view, std::move(options)),
+      late_(seed.value_or(0) + static_cast<std::uint64_t>(view.rank)),
       all_late_(seed.has_value()) {}
 
 Policy Executor::policy(int ctas) { return Policy(waiter_, late_, all_late_, &engine_, ctas); }
@@ -48,12 +49,24 @@ bool Executor::run_segment(const Operation& op, Algorithm algorithm, int ctas) {
     x.set_cta(cta);
     bool ok = false;
     switch (algorithm) {
-      case Algorithm::kOneShotLl: ok = run_one_shot_ll(x, op); break;
-      case Algorithm::kTwoShotLl: ok = run_two_shot_ll(x, op); break;
-      case Algorithm::kDirectLdst: ok = run_direct_ldst(x, op); break;
-      case Algorithm::kDirectTma: ok = run_direct_tma(x, op); break;
-      case Algorithm::kCopyEngine: ok = run_copy_engine(x, op); break;
-      case Algorithm::kMultimemEmulated: ok = run_multimem_emulated(x, op); break;
+      case Algorithm::kOneShotLl:
+        ok = run_one_shot_ll(x, op);
+        break;
+      case Algorithm::kTwoShotLl:
+        ok = run_two_shot_ll(x, op);
+        break;
+      case Algorithm::kDirectLdst:
+        ok = run_direct_ldst(x, op);
+        break;
+      case Algorithm::kDirectTma:
+        ok = run_direct_tma(x, op);
+        break;
+      case Algorithm::kCopyEngine:
+        ok = run_copy_engine(x, op);
+        break;
+      case Algorithm::kMultimemEmulated:
+        ok = run_multimem_emulated(x, op);
+        break;
       case Algorithm::kMultimem:
       case Algorithm::kPairwise:
         waiter_.fail(pkcommInternalError, "the host platform was given an algorithm that it does not run");
@@ -139,7 +152,8 @@ Status Executor::wait_signal(int peer, int index, std::uint64_t arrivals) {
   Policy x = policy(1);
   const View& view = waiter_.view();
   std::uint64_t* const waited = view.waited(view.rank, index, peer);
-  if (!x.await(view.signal(view.rank, index, peer), *waited + arrivals, peer, "signal")) return waiter_.report();
+  if (!x.await(view.signal(view.rank, index, peer), *waited + arrivals, peer, "signal"))
+    return waiter_.report();
   *waited += arrivals;
   return {};
 }

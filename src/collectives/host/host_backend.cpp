@@ -17,7 +17,8 @@ HostBackend::HostBackend(BackendOptions options, std::optional<std::uint64_t> se
     : keeps_(std::move(options.keeps)),
       device_(options.device),
       executor_(options.view,
-                WaiterOptions{options.timeout_ms, options.spin_us, std::move(options.pids), &describe_call}, seed) {}
+                WaiterOptions{options.timeout_ms, options.spin_us, std::move(options.pids), &describe_call},
+                seed) {}
 
 Status HostBackend::check(pkcommStream_t stream) {
   if (last_ && stream == last_handle_ && stream != nullptr) return {};
@@ -37,11 +38,13 @@ Task HostBackend::task_of(Launch launch) {
   }
   if (auto* const work = std::get_if<TransferWork>(&launch.work)) {
     return Task([self, work = std::move(*work)]() mutable -> Status {
-      return work.numbered ? self->executor_.run_all_to_all_v(work.op, work.transfers) : self->executor_.run(work.transfers);
+      return work.numbered ? self->executor_.run_all_to_all_v(work.op, work.transfers)
+                           : self->executor_.run(work.transfers);
     });
   }
   if (auto* const work = std::get_if<PutWork>(&launch.work)) {
-    return Task([self, work = *work] { return self->executor_.put(work.offset, work.from, work.bytes, work.peer); });
+    return Task(
+        [self, work = *work] { return self->executor_.put(work.offset, work.from, work.bytes, work.peer); });
   }
   if (auto* const work = std::get_if<SignalWork>(&launch.work)) {
     return Task([self, work = *work] { return self->executor_.signal(work.peer, work.index); });
@@ -112,7 +115,8 @@ void HostBackend::launch_group(std::vector<Launch> group) {
           }
         };
         std::vector<std::thread> others;
-        for (std::size_t i = 1; i < own->size(); ++i) others.push_back(make_library_thread([&run, i] { run(i); }));
+        for (std::size_t i = 1; i < own->size(); ++i)
+          others.push_back(make_library_thread([&run, i] { run(i); }));
         run(0);
         for (std::thread& thread : others) thread.join();
         for (Status& status : results) {
@@ -138,7 +142,8 @@ void HostBackend::finish() {
 
 void HostBackend::rank_died(int rank) {
   ControlBlock* const own = executor_.waiter().view().control(executor_.waiter().view().rank);
-  store_if_zero(&own->poison, static_cast<std::uint64_t>(pkcommRemoteError) << 32 | static_cast<std::uint32_t>(rank + 1));
+  store_if_zero(&own->poison,
+                static_cast<std::uint64_t>(pkcommRemoteError) << 32 | static_cast<std::uint32_t>(rank + 1));
   ring_bell(own);
 }
 

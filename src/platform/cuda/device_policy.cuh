@@ -71,7 +71,8 @@ class DevicePolicy {
   template <bool ordered>
   __device__ void announce(std::uint64_t* word, std::uint64_t value, int) {
     if (failed()) return;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == 0 && !counted_) {
+      counted_ = true;
       const std::uint64_t m = operation_of(value);
       if (begun_ != m - 1) [[unlikely]] {
         give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0),
@@ -95,7 +96,8 @@ class DevicePolicy {
       return;
     }
     if (pending_) barrier();
-    if (threadIdx.x == static_cast<unsigned>(peer) % blockDim.x && !failed()) ptx::store_release_sys(word, value);
+    if (threadIdx.x == static_cast<unsigned>(peer) % blockDim.x && !failed())
+      ptx::store_release_sys(word, value);
   }
   __device__ bool await(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
     if (alone_) return await_alone(word, wanted, peer, phase);
@@ -143,18 +145,22 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
-      if (spins % kSpinsPerLook == 0) [[unlikely]] look_round(peer, "packet", tag, seen.tag, true, started_ns);
+      if (spins % kSpinsPerLook == 0) [[unlikely]]
+        look_round(peer, "packet", tag, seen.tag, true, started_ns);
     }
     return 0;
   }
   /// Waits for the packets of all ranks at once: their loads are in flight together. See collect() in one_way.hpp.
   template <class ComesFrom, class PacketOf, class Sink>
-  __device__ void collect(std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of, const Sink& sink) {
-    for (int first = 0; first < view_.nranks; first += kTogether) collect_some(first, tag, comes_from, packet_of, sink);
+  __device__ void collect(std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of,
+                          const Sink& sink) {
+    for (int first = 0; first < view_.nranks; first += kTogether)
+      collect_some(first, tag, comes_from, packet_of, sink);
   }
 
   __device__ void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
-    const auto misaligned = (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16;
+    const auto misaligned =
+        (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16;
     std::uint64_t done = 0;
     if (misaligned == 0) {
       const std::uint64_t vectors = bytes / 16;
@@ -195,14 +201,15 @@ class DevicePolicy {
     for (std::uint32_t spins = 1; !failed(); ++spins) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) [[unlikely]] look_round(peer, phase, wanted, seen, false, started_ns);
+      if (spins % kSpinsPerLook == 0) [[unlikely]]
+        look_round(peer, phase, wanted, seen, false, started_ns);
     }
     return false;
   }
 
   template <class ComesFrom, class PacketOf, class Sink>
-  __device__ void collect_some(int first, std::uint64_t tag, const ComesFrom& comes_from, const PacketOf& packet_of,
-                               const Sink& sink) {
+  __device__ void collect_some(int first, std::uint64_t tag, const ComesFrom& comes_from,
+                               const PacketOf& packet_of, const Sink& sink) {
     const Packet* from[kTogether];
     bool awaited[kTogether];
     Packet seen[kTogether];
@@ -246,10 +253,11 @@ class DevicePolicy {
   const View& given_;  // the kernel's parameter, for code that is not inlined
   View view_;
   const DeviceLink& link_;
-  std::uint64_t heard_ = 0;        // and kGaveUp once failed: one word, not looked at before it is needed
-  std::uint64_t begun_ = 0;        // operations begun before this one
-  bool pending_ = false;  // the block has done something since its last barrier
-  bool alone_ = false;    // inside each()
+  std::uint64_t heard_ = 0;  // and kGaveUp once failed: one word, not looked at before it is needed
+  std::uint64_t begun_ = 0;  // operations begun before this one
+  bool counted_ = false;     // in begun
+  bool pending_ = false;     // the block has done something since its last barrier
+  bool alone_ = false;       // inside each()
 };
 
 }  // namespace pkcomm::cuda

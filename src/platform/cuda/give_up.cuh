@@ -18,8 +18,8 @@ struct ErrorRecord {
   std::uint64_t complete;   // written last
   std::uint64_t operation;  // that this rank was in
   std::uint64_t wanted, seen;
-  std::int32_t result;      // pkcommResult_t
-  std::int32_t peer;        // that it waited for
+  std::int32_t result;  // pkcommResult_t
+  std::int32_t peer;    // that it waited for
   char phase[32];
 };
 
@@ -35,19 +35,21 @@ struct DeviceLink {
   DeviceWords* words = nullptr;
   const std::uint64_t* aborted = nullptr;  // not zero once the host has aborted; device or host-mapped memory
   ErrorRecord* error = nullptr;
-  std::uint64_t deadline_ns = 0;           // of one wait; 0: none
+  std::uint64_t deadline_ns = 0;  // of one wait; 0: none
 };
 
 /// ControlBlock::heard of a rank that has given up. Larger than any operation, so none skips its licence by it.
 inline constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;
-inline constexpr std::uint32_t kSpinsPerLook = 1024;  // looks at the word between two looks at everything else
+inline constexpr std::uint32_t kSpinsPerLook =
+    1024;  // looks at the word between two looks at everything else
 
 __device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
   return static_cast<std::uint64_t>(result) << 32 | static_cast<std::uint32_t>(rank + 1);
 }
 
-__device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, pkcommResult_t result, int peer,
-                               const char* phase, std::uint64_t wanted, std::uint64_t seen) {
+__device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, pkcommResult_t result,
+                                            int peer, const char* phase, std::uint64_t wanted,
+                                            std::uint64_t seen) {
   if (ptx::exchange_if_equal_release_gpu(&link.words->error_claimed, 0, 1) != 0) return;
   ptx::store_relaxed_sys(&view.control(view.rank)->heard, kGaveUp);
   ErrorRecord& error = *link.error;
@@ -73,8 +75,9 @@ __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& 
 /// gives it back the next time (0 at first). `seen` is what the word was last. `tag`: the words of this wait are tags or
 /// progress words, whose step is a fingerprint.
 __device__ __noinline__ inline std::uint64_t look_round(const View& view, const DeviceLink& link, int peer,
-                                                        const char* phase, std::uint64_t wanted, std::uint64_t seen,
-                                                        bool tag, std::uint64_t started_ns) {
+                                                        const char* phase, std::uint64_t wanted,
+                                                        std::uint64_t seen, bool tag,
+                                                        std::uint64_t started_ns) {
   if (ptx::load_acquire_sys(link.aborted) != 0) {
     give_up(view, link, pkcommAborted, peer, phase, wanted, seen);
     return 0;

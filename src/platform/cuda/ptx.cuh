@@ -11,7 +11,9 @@
 namespace pkcomm::cuda::ptx {
 
 /// "State Spaces, Types, and Variables: Global State Space"
-__device__ __forceinline__ std::size_t global(const void* address) { return __cvta_generic_to_global(address); }
+__device__ __forceinline__ std::size_t global(const void* address) {
+  return __cvta_generic_to_global(address);
+}
 
 // --- packets. "Memory Consistency Model: Scalar Data-types": a .b128 access is one access, so payload and tag are seen
 // together or not at all; "Vector Data-types" would promise that of each half alone.
@@ -69,7 +71,10 @@ struct Pair {
 };
 __device__ __forceinline__ Pair load_pair_relaxed_gpu(const std::uint64_t* words) {
   Pair pair;
-  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(pair.first), "=l"(pair.second) : "l"(global(words)) : "memory");
+  asm volatile("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];"
+               : "=l"(pair.first), "=l"(pair.second)
+               : "l"(global(words))
+               : "memory");
   return pair;
 }
 __device__ __forceinline__ std::uint64_t load_relaxed_gpu(const std::uint64_t* word) {
@@ -78,7 +83,8 @@ __device__ __forceinline__ std::uint64_t load_relaxed_gpu(const std::uint64_t* w
   return value;
 }
 __device__ __forceinline__ void store_pair_relaxed_gpu(std::uint64_t* words, Pair pair) {
-  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(global(words)), "l"(pair.first), "l"(pair.second)
+  asm volatile("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" ::"l"(global(words)), "l"(pair.first),
+               "l"(pair.second)
                : "memory");
 }
 
@@ -87,14 +93,18 @@ __device__ __forceinline__ void store_pair_relaxed_gpu(std::uint64_t* words, Pai
 /// Counts 0, 1, ... last, 0, ...; the count before.
 __device__ __forceinline__ std::uint32_t count_relaxed_gpu(std::uint32_t* word, std::uint32_t last) {
   std::uint32_t before;
-  asm volatile("atom.inc.relaxed.gpu.global.u32 %0, [%1], %2;" : "=r"(before) : "l"(global(word)), "r"(last) : "memory");
+  asm volatile("atom.inc.relaxed.gpu.global.u32 %0, [%1], %2;"
+               : "=r"(before)
+               : "l"(global(word)), "r"(last)
+               : "memory");
   return before;
 }
 /// "Parallel Synchronization and Communication Instructions: red"
 __device__ __forceinline__ void increment_relaxed_gpu(std::uint64_t* word) {
   asm volatile("red.add.relaxed.gpu.global.u64 [%0], 1;" ::"l"(global(word)) : "memory");
 }
-__device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint64_t* word, std::uint64_t expected,
+__device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint64_t* word,
+                                                                       std::uint64_t expected,
                                                                        std::uint64_t value) {
   std::uint64_t before;
   asm volatile("atom.cas.release.gpu.global.b64 %0, [%1], %2, %3;"
@@ -103,7 +113,8 @@ __device__ __forceinline__ std::uint64_t exchange_if_equal_release_gpu(std::uint
                : "memory");
   return before;
 }
-__device__ __forceinline__ std::uint64_t exchange_if_equal_release_sys(std::uint64_t* word, std::uint64_t expected,
+__device__ __forceinline__ std::uint64_t exchange_if_equal_release_sys(std::uint64_t* word,
+                                                                       std::uint64_t expected,
                                                                        std::uint64_t value) {
   std::uint64_t before;
   asm volatile("atom.cas.release.sys.global.b64 %0, [%1], %2, %3;"
@@ -116,7 +127,9 @@ __device__ __forceinline__ std::uint64_t exchange_if_equal_release_sys(std::uint
 /// Until every kernel that this one depends on has finished and its memory operations are visible. Without the attribute
 /// of programmatic dependent launch it does nothing. "Parallel Synchronization and Communication Instructions:
 /// griddepcontrol"
-__device__ __forceinline__ void wait_for_prerequisites() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_prerequisites() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+}
 /// Nanoseconds; coarse. "Special Registers: %globaltimer"
 __device__ __forceinline__ std::uint64_t nanoseconds() {
   std::uint64_t now;

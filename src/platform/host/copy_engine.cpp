@@ -9,7 +9,8 @@
 namespace pkcomm::host {
 
 CopyWorker& CopyWorker::instance() {
-  return process_wide<CopyWorker>([](CopyWorker& worker) { start_library_thread([&worker] { worker.run(); }); });
+  return process_wide<CopyWorker>(
+      [](CopyWorker& worker) { start_library_thread([&worker] { worker.run(); }); });
 }
 
 void CopyWorker::copy(std::byte* to, const std::byte* from, std::uint64_t bytes, std::uint64_t* pending) {

@@ -41,8 +41,8 @@ Result<std::byte*> HostPlatform::reserve(std::size_t bytes) {
 void HostPlatform::release(std::byte* base, std::size_t bytes) { munmap(base, bytes); }
 
 Status HostPlatform::map(int descriptor, std::uint64_t offset, std::size_t bytes, std::byte* at) {
-  void* const mapped = mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor,
-                            static_cast<off_t>(offset));
+  void* const mapped =
+      mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, static_cast<off_t>(offset));
   if (mapped == MAP_FAILED) return system_failure("mmap", bytes);
   return {};
 }

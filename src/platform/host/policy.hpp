@@ -39,7 +39,12 @@ class Policy {
  public:
   /// `late` holds the bulk copies; `all_late`: the ordinary ones as well.
   Policy(Waiter& waiter, LateStores& late, bool all_late, CopyEngine* engine, int ctas)
-      : waiter_(waiter), view_(waiter.view()), late_(late), all_late_(all_late), engine_(engine), ctas_(ctas) {}
+      : waiter_(waiter),
+        view_(waiter.view()),
+        late_(late),
+        all_late_(all_late),
+        engine_(engine),
+        ctas_(ctas) {}
 
   const View& view() const { return view_; }
   int cta() const { return cta_; }

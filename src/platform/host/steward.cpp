@@ -40,8 +40,9 @@ void Steward::wake() {
 void Steward::attend() {
   {
     const std::lock_guard lock(mutex_);
-    const bool others = std::any_of(streams_.begin(), streams_.end(),
-                                    [](const Stream* stream) { return !stream->idle() && !stream->driven(); });
+    const bool others = std::any_of(streams_.begin(), streams_.end(), [](const Stream* stream) {
+      return !stream->idle() && !stream->driven();
+    });
     if (!others) return;
     hurry_ = true;
     asleep_.store(false, std::memory_order_relaxed);

@@ -37,7 +37,8 @@ std::uint64_t Stream::enqueue(Task task) {
     // The slot of a running task is not reused: it counts as completed only afterwards.
     if (tail - head == ring_.size()) {
       std::vector<Task> larger(ring_.size() * 2);
-      for (std::uint64_t i = head; i < tail; ++i) larger[i % larger.size()] = std::move(ring_[i % ring_.size()]);
+      for (std::uint64_t i = head; i < tail; ++i)
+        larger[i % larger.size()] = std::move(ring_[i % ring_.size()]);
       ring_ = std::move(larger);
     }
     ring_[tail % ring_.size()] = std::move(task);

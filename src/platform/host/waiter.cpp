@@ -30,7 +30,9 @@ std::uint64_t poison_word(pkcommResult_t code, int rank) {
 /// Registers a sleeper for as long as it lives.
 class Registration {
  public:
-  explicit Registration(ControlBlock* control) : control_(control) { fetch_add(&control_->sleepers, std::uint32_t{1}); }
+  explicit Registration(ControlBlock* control) : control_(control) {
+    fetch_add(&control_->sleepers, std::uint32_t{1});
+  }
   Registration(const Registration&) = delete;
   Registration& operator=(const Registration&) = delete;
   ~Registration() { fetch_add(&control_->sleepers, ~std::uint32_t{0}); }
@@ -92,7 +94,8 @@ bool Waiter::wait_slowly(bool (*ready)(const void*), const void* self, int peer,
     const std::uint32_t seen = load_acquire(&own->bell);
     if (ready(self)) return true;
     if (in_trouble(ready, self, peer)) return false;
-    const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
+    const auto waited_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
     if (options_.timeout_ms > 0 && waited_ms >= options_.timeout_ms) {
       fail_timeout(peer, phase, waited_ms);
       return false;
@@ -162,8 +165,8 @@ bool Waiter::agrees(const std::uint64_t* word, std::uint64_t expected, int peer)
   const std::string what = theirs.operation == operation ? options_.describe(theirs) : "something else";
   const std::string own = options_.describe(call_);
   // What the words leave out is which memory was given.
-  fail(pkcommMismatch, rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " + own +
-                           (what == own ? " with other symmetric memory" : "") + ", operation " +
+  fail(pkcommMismatch, rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) +
+                           ") " + own + (what == own ? " with other symmetric memory" : "") + ", operation " +
                            std::to_string(operation));
   return false;
 }
@@ -217,7 +220,8 @@ Status Waiter::look() {
 }
 
 std::string Waiter::rank_name(int rank) const {
-  return "rank " + std::to_string(rank) + " (pid " + std::to_string(options_.pids[static_cast<std::size_t>(rank)]) + ")";
+  return "rank " + std::to_string(rank) + " (pid " +
+         std::to_string(options_.pids[static_cast<std::size_t>(rank)]) + ")";
 }
 
 }  // namespace pkcomm::host

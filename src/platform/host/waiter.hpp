@@ -17,9 +17,9 @@
 namespace pkcomm::host {
 
 struct WaiterOptions {
-  std::int64_t timeout_ms = 0;                          // 0: no deadline
-  std::int64_t spin_us = 0;                             // before yielding and sleeping
-  std::vector<std::int64_t> pids;                       // of each rank, for messages
+  std::int64_t timeout_ms = 0;                           // 0: no deadline
+  std::int64_t spin_us = 0;                              // before yielding and sleeping
+  std::vector<std::int64_t> pids;                        // of each rank, for messages
   std::string (*describe)(const CallRecord&) = nullptr;  // "all_reduce float 1000 sum"
 };
 
@@ -37,7 +37,8 @@ class Waiter {
     for (int i = 0; i < kFirstLooks; ++i) {
       if (ready()) return true;
     }
-    return wait_slowly([](const void* self) { return (*static_cast<const Ready*>(self))(); }, &ready, peer, phase);
+    return wait_slowly([](const void* self) { return (*static_cast<const Ready*>(self))(); }, &ready, peer,
+                       phase);
   }
 
   /// Begins the operation described by `call`, whose number is call.operation (0: none of the numbered ones). False when
