@@ -280,7 +280,8 @@ def make_curves(best, source):
         if collective in ("barrier", "send_recv", "all_to_all_v"):  # priced as if they moved nothing
             least, greatest = min(times), max(times)
             slope = 1000 * (times[greatest] - times[least]) / greatest if greatest else 0.0
-            curve["lines"] = [{"from_bytes": 0, "ctas": 1, "alpha_ns": round(1000 * times[least]), "bytes_per_us": rate(slope)}]
+            curve["lines"] = [{"from_bytes": 0, "ctas": 1, "alpha_ns": round(1000 * times[least]),
+                               "bytes_per_us": rate(slope)}]
         else:
             curve["lines"] = fit(times, lambda size: wire_bytes(collective, algorithm, path, size))
         curves.append(curve)

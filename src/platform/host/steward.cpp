@@ -74,10 +74,10 @@ void Steward::run() {
     idle_rounds = look(std::exchange(hurry_, false)) ? 0 : idle_rounds + 1;
     if (idle_rounds > kIdleRounds) {
       asleep_.store(true, std::memory_order_relaxed);
-      // What was enqueued before `asleep_` could be seen is seen here.
-      if (!look(false)) {
-        changed_.wait(lock, [this] { return !asleep_.load(std::memory_order_relaxed); });
-      }
+      // Through the streams' locks: whoever enqueues after this look sees `asleep_`, and this look sees who was before.
+      const bool idle = std::all_of(streams_.begin(), streams_.end(),
+                                    [](Stream* stream) { return stream->idle_for_certain(); });
+      if (idle) changed_.wait(lock, [this] { return !asleep_.load(std::memory_order_relaxed); });
       asleep_.store(false, std::memory_order_relaxed);
       idle_rounds = 0;
     } else {

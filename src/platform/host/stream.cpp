@@ -49,6 +49,11 @@ std::uint64_t Stream::enqueue(Task task) {
   return ticket;
 }
 
+bool Stream::idle_for_certain() {
+  const std::lock_guard lock(mutex_);
+  return idle();
+}
+
 bool Stream::drive(std::uint64_t ticket) {
   if (driving_.exchange(true, std::memory_order_acquire)) return false;
   while (!done(ticket) && !idle()) {

@@ -80,6 +80,8 @@ class Stream {
   Status take_failure();
 
   bool idle() const { return done(last_ticket()); }
+  /// The same in order with enqueue(): what a thread stored before is seen by whoever enqueues after a `true`.
+  bool idle_for_certain();
   bool driven() const { return driving_.load(std::memory_order_relaxed); }
   /// Has the worker run what is there.
   void start_worker();
