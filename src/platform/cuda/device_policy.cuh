@@ -56,11 +56,8 @@ class DevicePolicy {
   __device__ std::uint64_t epoch() {
     ptx::wait_for_prerequisites();
     static_assert(offsetof(ControlBlock, heard) == offsetof(ControlBlock, epoch) + 8);
-    // Nothing is added to the address; but as it seems to be each thread's own, so is the value, and the compiler does not
-    // wait for it at once to move it to a uniform register.
-    const unsigned nothing = threadIdx.x * (gridDim.z - 1);
-    const ptx::Pair words = ptx::load_pair_relaxed_gpu(&view_.control(view_.rank)->epoch + nothing);
-    begun_ = ptx::load_relaxed_gpu(&link_.words->begun + nothing);
+    const ptx::Pair words = ptx::load_pair_relaxed_gpu(&view_.control(view_.rank)->epoch);
+    begun_ = ptx::load_relaxed_gpu(&link_.words->begun);
     heard_ = words.second;
     return words.first;
   }
