@@ -3,6 +3,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "bootstrap/rendezvous.hpp"
 #include "bootstrap/rendezvous_client.hpp"
