@@ -123,11 +123,8 @@ class Sender {
  private:
   // Peers whose words are read together. What is not made for a number of ranks has a loop instead, which is shorter.
   static constexpr int batch() {
-    if constexpr (requires {
-                    requires X::kRanks >
-                    1;
-                  }) {
-      return X::kRanks <= 8 ? X::kRanks - 1 : 8;
+    if constexpr (requires { X::kRanks; }) {
+      return X::kRanks < 2 ? 1 : X::kRanks <= 8 ? X::kRanks - 1 : 8;
     } else {
       return 1;
     }

@@ -98,7 +98,7 @@ while read -r expected when model macros; do
   took=$(tail -n 1 "$work/time" | awk '{printf "%.1f", $1 + $2}')
   states=$(sed -nE 's/^ *([0-9.e+]+) states, stored.*/\1/p' "$work/out" | head -n 1)
   report "$verdict" "$(printf '%-11s %-9s  %-46s %10s states %6s s' "$model" "$expected" "$macros" "${states:-no}" "$took")"
-  [[ $verdict == 0 ]] || sed 's/^/        | /' "$work/out" | head -n 40
+  [[ $verdict == 0 ]] || grep -vE '^Depth=' "$work/out" | head -n 40 | sed 's/^/        | /'
 done <"$folder/models.txt"
 
 if [[ $((passed + failed)) == 0 ]]; then

@@ -24,7 +24,7 @@
      NO_STEWARD       somebody takes over where nobody waits
      NO_NOTICE        who enqueues wakes the steward
      NO_LAST_LOOK     the steward looks once more after it has said that it sleeps
-     NO_SAID_FIRST    and what it has said is seen before it looks (a fence, or a locked store)
+     NO_SAID_FIRST    and what it has said is seen before it looks (through the streams' locks)
      NO_DRIVEN_BUSY   work that somebody drives keeps it awake too: the driver may leave some behind
      NO_COUNT_LAST    a task is counted after it has run
      NO_TARGET        a driver leaves when what it waits for is done, though there be more */
