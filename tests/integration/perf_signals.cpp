@@ -90,7 +90,9 @@ TEST_CASE("C45 a rank that stops runs into the time limit", "[integration][perf]
   ::kill(run.ranks().at(3), SIGSTOP);
   CHECK(run.wait(20) == 1);
   CHECK(run.all_gone());
-  CHECK_THAT(run.err(), contains_text("rank 3"));
+  // The library's deadline names the rank that stopped; the tool's own, which passes at about the same time, all that
+  // have not finished.
+  CHECK_THAT(run.err(), contains_text("rank 3") || contains_text("unfinished ranks: 0, 1, 2, 3"));
 }
 
 TEST_CASE("C45 a reader that goes away ends the run in silence", "[integration][perf][C45]") {
