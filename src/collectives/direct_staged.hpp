@@ -60,11 +60,10 @@ PK_HD bool await_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, 
 }
 PK_HD_POLICY
 template <class X>
-PK_HD bool await_arrival(X& x, const Operation& op, std::uint64_t m, int phase, std::uint64_t round,
-                         int peer) {
-  return x.await(x.view().arrive(x.view().rank, phase, x.cta(), peer), make_word(m, round + 1), peer,
+PK_HD bool await_arrival(X& x, const Turn& turn, int phase, std::uint64_t round, int peer) {
+  return x.await(x.view().arrive(x.view().rank, phase, x.cta(), peer), make_word(turn.m, round + 1), peer,
                  "arrival") &&
-         (round > 0 || check_header(x, op, m, peer));
+         (round > 0 || check_header(x, turn, peer));
 }
 PK_HD_POLICY
 template <class X>
@@ -84,9 +83,10 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
   const View& view = x.view();
   const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;
-  const std::uint64_t m = enter<true>(x, op);
+  const Turn turn = enter<true>(x, op);
+  const std::uint64_t m = turn.m;
   if (!licence(x, m)) return false;
-  if (Reducer::kReduces && !exchange_scalars(x, op, m)) return false;
+  if (Reducer::kReduces && !exchange_scalars(x, op, turn)) return false;
 
   const Rounds rounds = Rounds::of(detail::slot_bytes(view, Mover::kArea), op.chunk, x.ctas());
   const Part column = column_of(op.block, x.cta(), x.ctas());
@@ -100,7 +100,7 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
       const int peer = (me + step) % nranks;
       if (!pattern.moves(me, peer)) continue;
       if (!detail::await_credit(x, rounds, m, 0, round, peer)) return false;
-      if (round == 0) write_header(x, op, m, peer);
+      if (round == 0) write_header(x, turn, peer);
       Mover::copy(x, view.slot(Mover::kArea, peer, m, 0, me) + offset, pattern.source(peer) + part.begin,
                   part.bytes);
     }
@@ -114,7 +114,7 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
     if constexpr (Reducer::kReduces) {
       if (!receives) continue;
       for (int source = 0; source < nranks; ++source) {
-        if (source != me && !detail::await_arrival(x, op, m, 0, round, source)) return false;
+        if (source != me && !detail::await_arrival(x, turn, 0, round, source)) return false;
       }
       reducer.reduce(
           x, part.bytes, nranks,
@@ -132,7 +132,7 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
       for (int step = 1; step < nranks; ++step) {
         const int source = (me + step) % nranks;
         if (!pattern.moves(source, me)) continue;
-        if (!detail::await_arrival(x, op, m, 0, round, source)) return false;
+        if (!detail::await_arrival(x, turn, 0, round, source)) return false;
         x.copy(pattern.target(source) + part.begin, slot_of(source), part.bytes);
         detail::give_credit(x, rounds, m, 0, round, last, source);
       }
@@ -140,7 +140,7 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
   }
   const bool heard = op.collective == Collective::kAllGather || op.collective == Collective::kReduceScatter ||
                      op.collective == Collective::kAllToAll;
-  return x.leave(m, heard);
+  return x.leave(turn.word, heard);
 }
 
 PK_HD_POLICY
@@ -148,8 +148,9 @@ template <class Mover, class X, class Reducer>
 PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer) {
   const View& view = x.view();
   const int me = view.rank, nranks = view.nranks;
-  const std::uint64_t m = enter<true>(x, op);
-  if (!licence(x, m) || !exchange_scalars(x, op, m)) return false;
+  const Turn turn = enter<true>(x, op);
+  const std::uint64_t m = turn.m;
+  if (!licence(x, m) || !exchange_scalars(x, op, turn)) return false;
 
   const bool everybody = op.collective == Collective::kAllReduce;
   const bool has_output = everybody || me == op.root;
@@ -177,7 +178,7 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
     for (int step = 1; step < nranks; ++step) {
       const int owner = (me + step) % nranks;
       if (!detail::await_credit(x, rounds, m, 0, round, owner)) return false;
-      if (round == 0) write_header(x, op, m, owner);
+      if (round == 0) write_header(x, turn, owner);
       const Part part = part_of(owner);
       Mover::copy(x, slot(owner, 0, me), op.send + part.begin, part.bytes);
     }
@@ -189,7 +190,7 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
 
     const Part own = part_of(me);
     for (int source = 0; source < nranks; ++source) {
-      if (source != me && !detail::await_arrival(x, op, m, 0, round, source)) return false;
+      if (source != me && !detail::await_arrival(x, turn, 0, round, source)) return false;
     }
     if (!has_output && !detail::await_credit(x, rounds, m, 1, round, op.root)) return false;
     std::byte* const result = has_output ? op.recv + own.begin : slot(op.root, 1, me);
@@ -219,13 +220,13 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
 
     for (int step = 1; has_output && step < nranks; ++step) {
       const int owner = (me + step) % nranks;
-      if (!detail::await_arrival(x, op, m, 1, round, owner)) return false;
+      if (!detail::await_arrival(x, turn, 1, round, owner)) return false;
       const Part part = part_of(owner);
       x.copy(op.recv + part.begin, slot(me, 1, owner), part.bytes);
       detail::give_credit(x, rounds, m, 1, round, last, owner);
     }
   }
-  return x.leave(m, true);
+  return x.leave(turn.word, true);
 }
 
 }  // namespace pkcomm

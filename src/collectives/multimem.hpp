@@ -16,8 +16,8 @@ PK_HD bool multimem(X& x, const Operation& op, Switch& fabric) {
   const View& view = x.view();
   const Pattern pattern{op};
   const int me = view.rank, nranks = view.nranks;
-  const std::uint64_t m = enter<true>(x, op);
-  if (!detail::await_all_entries(x, op, m)) return false;
+  const Turn turn = enter<true>(x, op);
+  if (!detail::await_all_entries(x, turn)) return false;
   switch (op.collective) {
     case Collective::kAllReduce: {
       const Part slice = slice_of(op.block, me, nranks);
@@ -43,11 +43,11 @@ PK_HD bool multimem(X& x, const Operation& op, Switch& fabric) {
     }
   }
   fabric.drain(x);
-  for (int step = 1; step < nranks; ++step) detail::tell_once(x, m, (me + step) % nranks);
+  for (int step = 1; step < nranks; ++step) detail::tell_once(x, turn, (me + step) % nranks);
   for (int step = 1; step < nranks; ++step) {
-    if (!detail::await_once(x, m, (me + step) % nranks)) return false;
+    if (!detail::await_once(x, turn, (me + step) % nranks)) return false;
   }
-  return x.leave(m, true);
+  return x.leave(turn.word, true);
 }
 
 }  // namespace pkcomm

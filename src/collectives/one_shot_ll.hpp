@@ -58,21 +58,21 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
   const auto bytes = static_cast<std::uint32_t>(op.block);
   const Share share = share_of(x, (bytes + 7) / 8);
 
-  const std::uint64_t m = x.epoch() + 1;
+  const Turn turn = next_turn(x, op);
+  const std::uint64_t m = turn.m, tag = turn.word;
   Sender sender(
       std::bool_constant<Flow::kSameForAll>{}, x, share,
       [=](int peer, std::uint32_t) { return flow.moves(me, peer); },
       [=](int peer, std::uint32_t at) { return Words::load(flow.source(peer), at, bytes); },
       [&view, me](int peer, std::uint32_t at) { return view.packets(peer, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
-  const std::uint64_t tag = make_word(m, op.fingerprint);
   sender.send(parity_offset(view, m), tag);
   for (int step = 1; step < nranks; ++step) {
     if (flow.moves(me, rank_at(view, step))) x.nudge(rank_at(view, step));
   }
-  announce<false>(x, op, m);  // orders nothing here, so behind what is waited for
+  announce<false>(x, turn);  // orders nothing here, so behind what is waited for
   if constexpr (Combine::kScaled) {
-    if (!exchange_scalars(x, op, m)) return false;
+    if (!exchange_scalars(x, op, turn)) return false;
   }
 
   for (std::uint32_t at = share.begin; at < share.end; at += share.step) {
@@ -94,7 +94,7 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
           });
     }
   }
-  return x.leave(m, flow.all_hear_all());
+  return x.leave(turn.word, flow.all_hear_all());
 }
 
 PK_HD_POLICY
@@ -109,11 +109,14 @@ PK_HD_POLICY
 template <class X>
 PK_HD bool barrier_ll(X& x, const Operation& op) {
   const View& view = x.view();
-  const std::uint64_t m = enter<true>(x, op);
-  x.each(static_cast<std::uint64_t>(view.nranks - 1),
-         [&](std::uint64_t i) { await_entry(x, op, m, rank_at(view, 1 + static_cast<int>(i))); });
+  const Turn turn = enter<true>(x, op);
+  x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
+    const int peer = rank_at(view, 1 + static_cast<int>(i));
+    const std::uint64_t* const word = view.progress(view.rank, peer);
+    if (x.await(word, make_word(turn.m, 0), peer, "entry")) x.agrees(word, turn.word, peer);
+  });
   x.barrier();
-  return !x.failed() && x.leave(m, true);
+  return !x.failed() && x.leave(turn.word, true);
 }
 
 }  // namespace pkcomm

@@ -4,15 +4,17 @@
 //   x.view() x.cta() x.ctas()        who am I
 //   x.each(n, f)                     f(i) for i < n, spread over the block's threads
 //   x.barrier()                      of the block
-//   x.epoch() x.heard()              the device words
+//   x.epoch() x.heard()              the word of the last operation; the last one that heard from every rank
 //   x.announce<ordered>(word, value, peer)   store into a peer's progress word; ordered: release
 //   x.publish(word, value, peer)     release store of a word at `peer`; everything the block did before is visible with it
 //   x.await(word, wanted, peer, phase)       acquire until *word >= wanted; false: give up
+//   x.demand(word, wanted, peer)     acquire; gives up unless *word == wanted
+//   x.agrees(word, wanted, peer)     the same, but a word of a later operation will do
 //   x.put(packet, data, tag)  x.nudge(peer)  LL packet to a peer; after the last packet for it
 //   x.poll(packet, tag, peer)        the payload of an LL packet; 0 and x.failed() when it gives up
 //   x.copy(to, from, bytes)          by the whole block, register loads and stores
 //   x.failed()                       a wait of this block gave up
-//   x.leave(m, heard)                advance the epoch once all CTAs have come here; false, and no advance, if one failed
+//   x.leave(word, heard)             advance the epoch once all CTAs have come here; false, and no advance, if one failed
 // Within each(), a call concerns the one thread; outside, the whole block. On a GPU failed() is a thread's own until the
 // next barrier or await of the block; so a schedule leaves early only behind one, and after a failure nothing is sent.
 // A policy whose threads run at once has besides:
@@ -38,27 +40,41 @@ PK_HD inline int rank_at(const View& view, int step) {
   return rank < view.nranks ? rank : rank - view.nranks;
 }
 
-/// Tells every peer that this rank has entered m; waits for nobody. `ordered` where peers touch user memory on the strength
-/// of it: release half of [announce], acquired by await_entry.
+/// The operation that a rank has entered.
+struct Turn {
+  std::uint64_t word;  // as next_word() makes it
+  std::uint64_t m;     // its number
+};
+
+/// The operation behind the last one.
+PK_HD_POLICY
+template <class X>
+PK_HD Turn next_turn(X& x, const Operation& op) {
+  const std::uint64_t word = next_word(x.epoch(), op.fingerprint);
+  return {word, operation_of(word)};
+}
+
+/// Tells every peer that this rank has entered the operation; waits for nobody. `ordered` where peers touch user memory on
+/// the strength of it: release half of [announce], acquired by await_entry.
 PK_HD_POLICY
 template <bool ordered, class X>
-PK_HD void announce(X& x, const Operation& op, std::uint64_t m) {
+PK_HD void announce(X& x, const Turn& turn) {
   const View& view = x.view();
   if (x.cta() == 0) {
     x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
       const int peer = rank_at(view, 1 + static_cast<int>(i));
-      x.template announce<ordered>(view.progress(peer, view.rank), make_word(m, op.fingerprint), peer);
+      x.template announce<ordered>(view.progress(peer, view.rank), turn.word, peer);
     });
   }
 }
 
-/// Enters the next operation, whose number is returned.
+/// Enters the next operation.
 PK_HD_POLICY
 template <bool ordered, class X>
-PK_HD std::uint64_t enter(X& x, const Operation& op) {
-  const std::uint64_t m = x.epoch() + 1;
-  announce<ordered>(x, op, m);
-  return m;
+PK_HD Turn enter(X& x, const Operation& op) {
+  const Turn turn = next_turn(x, op);
+  announce<ordered>(x, turn);
+  return turn;
 }
 
 /// The items that the calling thread has of those that all CTAs share: begin, begin + step, ... below end.
@@ -187,48 +203,48 @@ PK_HD bool licence(X& x, std::uint64_t m) {
   return !x.failed();
 }
 
-/// Until `peer` has entered m itself, with the same call: its user memory may be touched then.
-/// Acquire half of [announce].
+/// Until `peer` has entered this operation itself, with the same call: its user memory may be touched then. It cannot have
+/// gone further, since it waits to be told that this rank has done with that memory. Acquire half of [announce].
 PK_HD_POLICY
 template <class X>
-PK_HD bool await_entry(X& x, const Operation& op, std::uint64_t m, int peer) {
+PK_HD bool await_entry(X& x, const Turn& turn, int peer) {
   const View& view = x.view();
   const std::uint64_t* word = view.progress(view.rank, peer);
-  return x.await(word, make_word(m, 0), peer, "entry") && x.agrees(word, make_word(m, op.fingerprint), peer);
+  return x.await(word, make_word(turn.m, 0), peer, "entry") && x.demand(word, turn.word, peer);
 }
 
-/// Says what this rank's raw slots of operation m hold. Before the first publish to `peer`, which carries it.
+/// Says what this rank has put into its raw slots, or into user memory. Before the first publish to `peer`, which carries it.
 PK_HD_POLICY
 template <class X>
-PK_HD void write_header(X& x, const Operation& op, std::uint64_t m, int peer) {
+PK_HD void write_header(X& x, const Turn& turn, int peer) {
   const View& view = x.view();
-  x.store(view.header(peer, m, x.cta(), view.rank), make_word(m, op.fingerprint));
+  x.store(view.header(peer, turn.m, x.cta(), view.rank), turn.word);
 }
-/// After the first arrival from `peer`, which it came with.
+/// After the first arrival from `peer`, which it came with. The arrival alone proves nothing: a peer that called something
+/// else may have published those of a later operation.
 PK_HD_POLICY
 template <class X>
-PK_HD bool check_header(X& x, const Operation& op, std::uint64_t m, int peer) {
+PK_HD bool check_header(X& x, const Turn& turn, int peer) {
   const View& view = x.view();
-  return x.agrees(view.header(view.rank, m, x.cta(), peer), make_word(m, op.fingerprint), peer);
+  return x.demand(view.header(view.rank, turn.m, x.cta(), peer), turn.word, peer);
 }
 
 /// Every rank's pre-multiplier, by packets of their own: they are part of no fingerprint and may differ.
 PK_HD_POLICY
 template <class X>
-PK_HD bool exchange_scalars(X& x, const Operation& op, std::uint64_t m) {
+PK_HD bool exchange_scalars(X& x, const Operation& op, const Turn& turn) {
   if (op.kind != numerics::ReduceKind::kPreMulSum) return true;
   const View& view = x.view();
-  const std::uint64_t tag = make_word(m, op.fingerprint);
   if (x.cta() == 0) {
     x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
       const int peer = rank_at(view, 1 + static_cast<int>(i));
-      x.put(view.scalar(peer, m, view.rank), op.scalar, tag);
+      x.put(view.scalar(peer, turn.m, view.rank), op.scalar, turn.word);
       x.nudge(peer);
     });
   }
   x.each(static_cast<std::uint64_t>(view.nranks), [&](std::uint64_t i) {
     const int peer = static_cast<int>(i);
-    if (peer != view.rank) x.poll(view.scalar(view.rank, m, peer), tag, peer);
+    if (peer != view.rank) x.poll(view.scalar(view.rank, turn.m, peer), turn.word, peer);
   });
   x.barrier();
   return !x.failed();

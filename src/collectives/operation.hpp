@@ -25,7 +25,7 @@ struct Operation {
   std::uint64_t send_offset = 0;   // zero-copy: the buffers within every rank's part
   std::uint64_t recv_offset = 0;
   bool zero_copy = false;
-  std::uint64_t fingerprint = 0;  // 16 bits over everything in which ranks must agree
+  std::uint64_t fingerprint = 0;  // 16 bits over everything in which ranks must agree in this call
   std::uint64_t scalar = 0;       // pre-multiplier, accumulator bits
 };
 

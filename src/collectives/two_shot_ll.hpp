@@ -47,18 +47,18 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
   };
   const bool feeds = Combine::kReduces || me == op.root;  // has input
 
-  const std::uint64_t m = x.epoch() + 1;
+  const Turn turn = next_turn(x, op);
+  const std::uint64_t m = turn.m, tag = turn.word;
   Sender sender(
       std::false_type{}, x, share,
       [=](int owner, std::uint32_t at) { return feeds && slices.has(owner, at); }, input,
       [&view, me](int owner, std::uint32_t at) { return view.packets(owner, 0, 0, me) + at; });
   if (!licence(x, m)) return false;
-  const std::uint64_t tag = make_word(m, op.fingerprint);
   sender.send(parity_offset(view, m), tag);
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
-  announce<false>(x, op, m);
+  announce<false>(x, turn);
   if constexpr (Combine::kScaled) {
-    if (!exchange_scalars(x, op, m)) return false;
+    if (!exchange_scalars(x, op, turn)) return false;
   }
 
   const bool everybody = op.collective != Collective::kReduce;  // receives results
@@ -101,7 +101,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
   }
   // A rank whose slice is empty has heard from the owners alone.
   const bool no_slice_is_empty = slices.bytes(nranks - 1) > 0;
-  return x.leave(m, op.collective == Collective::kAllReduce && no_slice_is_empty);
+  return x.leave(turn.word, op.collective == Collective::kAllReduce && no_slice_is_empty);
 }
 
 }  // namespace pkcomm

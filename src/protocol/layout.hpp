@@ -31,7 +31,7 @@ struct alignas(16) Packet {
 /// The words of a rank that are not indexed by a peer. Written by the owner unless said otherwise.
 struct ControlBlock {
   std::uint64_t magic[2];               // nonce of the communicator: proves that the memory is the right one
-  alignas(kLine) std::uint64_t epoch;   // operations this rank has finished
+  alignas(kLine) std::uint64_t epoch;   // word of the last operation that this rank has finished
   std::uint64_t heard;                  // last operation that heard from every rank
   alignas(kLine) std::uint64_t poison;  // by any peer that gives up: {result: 32, rank + 1: 32}
   std::uint64_t aborted;                // by the owner's process
@@ -43,10 +43,10 @@ struct ControlBlock {
 
 /// What a rank called, for the peers' messages when calls do not match. Read only when something is wrong.
 struct alignas(kLine) CallRecord {
-  std::uint64_t operation;
+  std::uint64_t word;  // 0: not one of the numbered operations
   std::uint64_t count;
   std::int32_t collective, dtype, op, root;
-  std::uint64_t fingerprint;
+  std::uint64_t fingerprint;  // of this call alone
 };
 
 enum class Area { kRegister, kCopyEngine };  // raw slots written by SMs, and by copy engines
@@ -90,11 +90,11 @@ struct View {
   PK_HD std::uint64_t* word(int owner, std::uint64_t array, std::uint64_t index) const {
     return reinterpret_cast<std::uint64_t*>(at(owner, array + index * kLine));
   }
-  /// {operation: 48, fingerprint: 16}: last operation that `source` has entered, as told to `owner`.
+  /// Word of the last operation that `source` has entered, as told to `owner`.
   PK_HD std::uint64_t* progress(int owner, int source) const {
     return word(owner, layout.progress, std::uint64_t(source));
   }
-  /// {operation: 48, fingerprint: 16} of what `source` has put into its slots of this parity, per CTA.
+  /// Word of the operation whose data `source` has put into its slots of this parity or into user memory, per CTA.
   PK_HD std::uint64_t* header(int owner, std::uint64_t m, int cta, int source) const {
     return word(owner, layout.headers,
                 ((m & 1) * kMaxCtas + std::uint64_t(cta)) * std::uint64_t(nranks) + std::uint64_t(source));
@@ -145,11 +145,20 @@ struct View {
   }
 };
 
-/// Words are {operation: 48, step: 16}; a progress word's and a tag's step is the operation's fingerprint.
+/// Words are {operation: 48, step: 16}.
 PK_HD inline std::uint64_t make_word(std::uint64_t operation, std::uint64_t step) {
   return operation << 16 | step;
 }
 PK_HD inline std::uint64_t operation_of(std::uint64_t word) { return word >> 16; }
+
+/// The word of an operation, which its progress word, headers and tags are: {number, fingerprint of its call and of all
+/// calls before it}. So two ranks whose calls have differed find it out when they next meet, even if the call in which
+/// they differ brought them nothing from each other. `last` is the word of the operation before.
+PK_HD inline std::uint64_t next_word(std::uint64_t last, std::uint64_t fingerprint) {
+  // Odd, so that a difference stays one; 3 modulo 4, so that a swap of two calls is one. 2^16 / golden ratio.
+  constexpr std::uint64_t kFactor = 40503;
+  return make_word(operation_of(last) + 1, ((last & 0xffff) * kFactor + fingerprint) & 0xffff);
+}
 
 inline constexpr std::uint64_t kMaxRounds = 60000;  // of one operation: steps have 16 bits
 

@@ -1,4 +1,6 @@
 // Sends and receives that could wait for each other, and those to oneself.
+#include <utility>
+
 #include "integration/cases.hpp"
 
 using namespace pkcomm::test;
@@ -84,4 +86,26 @@ TEST_CASE("C52 (d) a send to oneself alone is refused", "[integration][C52]") {
     self.synchronize("afterwards");
     self.expect(in == 2, "afterwards: the sum is " + std::to_string(in));
   });
+}
+
+TEST_CASE("C52 (e) a group that waits for several ranks hears that one of them has left",
+          "[integration][C52]") {
+  run_world(
+      3,
+      [](Rank& self) {
+        if (self.rank != 0) {
+          self.ok(pkcommCommDestroy(std::exchange(self.comm, nullptr)), "destroy");
+          return;
+        }
+        std::int32_t in[2] = {-1, -1};
+        self.ok(pkcommGroupStart(), "group");
+        for (int peer = 1; peer <= 2; ++peer) {
+          self.ok(pkcommRecv(&in[peer - 1], 1, pkcommInt32, peer, self.comm, self.stream), "recv");
+        }
+        self.ok(pkcommGroupEnd(), "group");
+        self.fails(pkcommStreamSynchronize(self.stream), pkcommRemoteError, "has left the communicator",
+                   "the group");
+        self.ok(pkcommCommAbort(std::exchange(self.comm, nullptr)), "abort");
+      },
+      short_config());
 }

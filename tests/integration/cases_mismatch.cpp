@@ -186,6 +186,24 @@ TEST_CASE("C18 (e) a call that one rank alone makes ends at the deadline, and th
       short_config());
 }
 
+TEST_CASE("C18 (g) ranks that each broadcast as root hear of it at the next call in which they meet",
+          "[integration][C18]") {
+  std::barrier both_have_broadcast(2);
+  run_world(
+      2,
+      [&](Rank& self) {
+        float x[4] = {1, 2, 3, 4};
+        self.ok(pkcommBroadcast(x, x, 4, pkcommFloat32, self.rank, self.comm, self.stream), "broadcast");
+        self.synchronize("broadcast");
+        both_have_broadcast.arrive_and_wait();
+        const pkcommResult_t called =
+            pkcommAllReduce(x, x, 4, pkcommFloat32, pkcommSum, self.comm, self.stream);
+        expect_failure(self, called, pkcommMismatch, {"broadcast", "root 0", "root 1", "operation 1"});
+        abort_world(self);
+      },
+      short_config());
+}
+
 TEST_CASE("C19 a process that is killed or stopped in the middle ends the work of all",
           "[integration][C19]") {
   const int signal = GENERATE(SIGKILL, SIGSTOP);

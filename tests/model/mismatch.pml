@@ -10,24 +10,26 @@
      32  all_gather, zero-copy   every rank writes into every rank's user memory and tells it so (with RAW)
      64  broadcast, zero-copy    the same from root 0 alone
 
-   A call's kind stands for its fingerprint. It rides in two places: in the progress word {m, fingerprint},
+   A call's kind stands for its own fingerprint; the fingerprint of an operation is that of its call and of all
+   calls before it. It rides in two places: in the progress word {m, fingerprint},
    which a rank that runs ahead overwrites, and with the data, where the licence protects it: in the tag {m,
    fingerprint} of LL packets, or, with RAW, in the header beside raw slots, whose arrival is told by a word
    that only grows. Who has written user memory tells so by the same header and word. A waiter that sees its
    own m beside another fingerprint gives up. Deadlines are long: one passes only when nothing else can
    happen, and no second one is needed after it.
 
-   Checked: data of another call is never taken, nor is data of another m; no user memory is written outside
-   the call that lent it; no deadlock; if anything ended in an error, every rank knows by the end; if all
+   Checked: data of another call is never taken, nor is data of another m, nor that of a rank whose calls
+   before were others; no user memory is written outside the call that lent it; no deadlock; if anything ended in an error, every rank knows by the end; if all
    ranks made the same calls, nothing did; a deadline is needed only where the awaited rank has never shown
    the waiter another fingerprint: it has left, or passed by without putting anything here.
 
-   What is not claimed: that every mismatch is an error. Two ranks that each broadcast as root put data that
-   nobody reads and wait for nobody; each has what it asked for.
+   What is not claimed: that every mismatch is an error at once. Two ranks that each broadcast as root put data
+   that nobody reads and wait for nobody; they find it out when next one of them needs the other.
 
    Rules, each removed by its macro:
      NO_TAG_FINGERPRINT   tag or header must have the waiter's fingerprint
      NO_TAG_OPERATION     and the waiter's m: in RAW an arrival word that has run ahead proves nothing of m
+     NO_HISTORY           a fingerprint has the calls before in it
      NO_TAG_REPORT        a tag of the waiter's m and another fingerprint is an error
      NO_WORD_REPORT       so is such a progress word
      NO_WORD_OPERATION    but only of the waiter's m: of another m it says nothing
@@ -56,20 +58,27 @@
 #define ROOT (GATHER -> W - 1 : (BROADCAST_ZERO -> 0 : call - 3))
 #define NONE 8                               /* the rank has left before this operation */
 
-#define WORD(m, call) ((m) * 8 + (call))
-#define OPERATION(word) ((word) / 8)
-#define CALL(word) ((word) % 8)
+/* history: all calls of the rank so far, three bits each. */
+#define WORD(m, print) ((m) * 4096 + (print))
+#define OPERATION(word) ((word) / 4096)
+#define PRINT(word) ((word) % 4096)
+#ifdef NO_HISTORY
+#define OWN_PRINT call
+#else
+#define OWN_PRINT history
+#endif
+#define OWN_WORD WORD(m, OWN_PRINT)
 #define SLOT(p, src) slot[(((p) * 2 + m % 2)) * W + (src)]
 #define ARRIVAL(p, src) arrival[(p) * W + (src)]
 
-byte progress[W];                            /* {m, call} last announced */
-byte slot[W * 2 * W];                        /* {m, call}: the tag, or the header, and what the data really is */
+short progress[W];                           /* {m, fingerprint} last announced */
+short slot[W * 2 * W];                       /* {m, fingerprint}: the tag, or the header, and what the data really is */
 byte arrival[W * W];                         /* last m whose raw data have come, or whose writes are done */
 bool poison[W], erred[W];
 byte ended;
 bool deadline_passed;
-byte inside[W];                              /* for assertions: {m, call} that the rank's user memory is lent to */
-byte called[W * (M + 1)];                    /* for assertions: what was called (0: nothing yet) */
+short inside[W];                             /* for assertions: {m, fingerprint} that the rank's user memory is lent to */
+short called[W * (M + 1)];                   /* for assertions: what was called, with all before (0: nothing yet) */
 bool put_here[W * W * (M + 1)];              /* for assertions: by whom, for whom and m */
 
 #define CALLED(p) called[(p) * (M + 1) + m]
@@ -84,24 +93,24 @@ bool put_here[W * W * (M + 1)];              /* for assertions: by whom, for who
 #if defined(NO_TAG_FINGERPRINT)
 #define AGREES(src) (COME(src) && OPERATION(SLOT(me, src)) == m)
 #elif defined(NO_TAG_OPERATION) && defined(RAW)
-#define AGREES(src) (COME(src) && (SLOT(me, src) == WORD(m, call) || OPERATION(SLOT(me, src)) != m))
+#define AGREES(src) (COME(src) && (SLOT(me, src) == OWN_WORD || OPERATION(SLOT(me, src)) != m))
 #elif defined(NO_TAG_OPERATION)
-#define AGREES(src) (CALL(SLOT(me, src)) == call)
+#define AGREES(src) (PRINT(SLOT(me, src)) % 8 == call)       /* 16 bits would not tell m from m-2 for ever */
 #else
-#define AGREES(src) (COME(src) && SLOT(me, src) == WORD(m, call))
+#define AGREES(src) (COME(src) && SLOT(me, src) == OWN_WORD)
 #endif
 #ifdef NO_WORD_OPERATION
-#define WORD_DIFFERS(p) (progress[p] > 0 && CALL(progress[p]) != call)
+#define WORD_DIFFERS(p) (progress[p] > 0 && PRINT(progress[p]) != OWN_PRINT)
 #else
-#define WORD_DIFFERS(p) (OPERATION(progress[p]) == m && CALL(progress[p]) != call)
+#define WORD_DIFFERS(p) (OPERATION(progress[p]) == m && progress[p] != OWN_WORD)
 #endif
 #ifdef NO_ENTRY_EXACT
 #define ENTERED(p) (OPERATION(progress[p]) >= m && !WORD_DIFFERS(p))
 #else
-#define ENTERED(p) (progress[p] == WORD(m, call))
+#define ENTERED(p) (progress[p] == OWN_WORD)
 #endif
 /* The awaited rank has shown this one a fingerprint, so this one had no need to wait for the deadline. */
-#define SHOWN(p) (PUT(p, me) || (OPERATION(progress[p]) == m && CALL(progress[p]) != call))
+#define SHOWN(p) (PUT(p, me) || (OPERATION(progress[p]) == m && progress[p] != OWN_WORD))
 
 /* What ends any wait. */
 #ifdef NO_POISON_IN_WAIT
@@ -127,7 +136,7 @@ bool put_here[W * W * (M + 1)];              /* for assertions: by whom, for who
 #endif
 
 inline publish(p) {
-  atomic { SLOT(p, me) = WORD(m, call); PUT(me, p) = true };
+  atomic { SLOT(p, me) = OWN_WORD; PUT(me, p) = true };
 #ifdef RAW
   ARRIVAL(p, me) = m
 #else
@@ -156,13 +165,13 @@ inline put_to_user(p) {
   OR_POISON
   OR_DEADLINE(SHOWN(p))
   fi;
-  assert(inside[p] == WORD(m, call));
+  assert(inside[p] == OWN_WORD);
   publish(p)
 }
 
 inline get(src) {
   if
-  :: AGREES(src) -> assert(SLOT(me, src) == WORD(m, CALLED(src)) && CALLED(src) == call)
+  :: AGREES(src) -> assert(OPERATION(SLOT(me, src)) == m && CALLED(src) == history)
   OR_TAG(src)
   OR_WORD(src)
   OR_POISON
@@ -173,6 +182,7 @@ inline get(src) {
 
 proctype rank(byte me) {
   byte m = 1, p, call;
+  short history;
   bool heard;
   do
   :: m <= M ->
@@ -205,10 +215,13 @@ proctype rank(byte me) {
 #endif
        :: call = NONE
        fi;
-       CALLED(me) = call;
        if
-       :: call == NONE -> break
-       :: else -> progress[me] = WORD(m, call); inside[me] = WORD(m, call)
+       :: call == NONE -> CALLED(me) = -1; break
+       :: else ->
+          history = history * 8 + call;
+          CALLED(me) = history;
+          progress[me] = OWN_WORD;
+          inside[me] = OWN_WORD
        fi
      }
      if
@@ -241,7 +254,8 @@ end:
 }
 
 init {
-  byte i, m, first;
+  byte i, m;
+  short first;
   bool equal = true, any, all = true;
   atomic { do :: i < W -> run rank(i); i++ :: else -> break od }
   ended == W;

@@ -17,8 +17,8 @@ Executor::Executor(const View& view, WaiterOptions options, std::optional<std::u
 
 Policy Executor::policy(int ctas) { return Policy(waiter_, late_, all_late_, &engine_, ctas); }
 
-bool Executor::begin(const Operation& op, std::uint64_t operation) {
-  return waiter_.begin({operation, op.count, static_cast<std::int32_t>(op.collective), op.dtype,
+bool Executor::begin(const Operation& op, std::uint64_t word) {
+  return waiter_.begin({word, op.count, static_cast<std::int32_t>(op.collective), op.dtype,
                         static_cast<std::int32_t>(op.kind), op.root, op.fingerprint});
 }
 
@@ -44,7 +44,7 @@ Status Executor::run(const Operation& op, Algorithm algorithm, int ctas) {
 bool Executor::run_segment(const Operation& op, Algorithm algorithm, int ctas) {
   const numerics::FloatEnvironment environment;  // for the schedules that reduce word by word
   Policy x = policy(ctas);
-  if (!begin(op, x.epoch() + 1)) return false;
+  if (!begin(op, next_turn(x, op).word)) return false;
   for (int cta = 0; cta < ctas; ++cta) {
     x.set_cta(cta);
     bool ok = false;
@@ -87,9 +87,9 @@ Status Executor::run(std::span<Transfer> transfers) {
 
 Status Executor::run_all_to_all_v(const Operation& op, std::span<Transfer> transfers) {
   Policy x = policy(1);
-  if (!begin(op, x.epoch() + 1)) return waiter_.report();
-  const std::uint64_t m = enter<true>(x, op);
-  if (!transfer_all(x, transfers) || !x.leave(m, false)) return waiter_.report();
+  if (!begin(op, next_turn(x, op).word)) return waiter_.report();
+  const Turn turn = enter<true>(x, op);
+  if (!transfer_all(x, transfers) || !x.leave(turn.word, false)) return waiter_.report();
   return {};
 }
 
@@ -109,6 +109,7 @@ bool Executor::transfer_all(Policy& x, std::span<Transfer> transfers) {
   lanes[self + 1].clear();
   std::erase_if(lanes, [](const auto& lane) { return lane.empty(); });
   std::vector<std::span<Transfer*>> open(lanes.begin(), lanes.end());
+  std::vector<int> peers;
   while (!open.empty()) {
     // One round over the open lanes; true when any of them got on.
     const auto advance = [&] {
@@ -122,8 +123,9 @@ bool Executor::transfer_all(Policy& x, std::span<Transfer> transfers) {
       std::erase_if(open, [](const auto& left) { return left.empty(); });
       return some || x.failed();
     };
-    const int peer = open.size() == 1 ? open.front().front()->peer : -1;
-    if (!waiter_.wait(advance, peer, "transfer") || x.failed()) return false;
+    peers.clear();
+    for (const std::span<Transfer*>& left : open) peers.push_back(left.front()->peer);
+    if (!waiter_.wait(advance, peers, "transfer") || x.failed()) return false;
   }
   return true;
 }

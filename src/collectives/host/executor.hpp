@@ -34,7 +34,8 @@ class Executor {
 
  private:
   bool run_segment(const Operation& op, Algorithm algorithm, int ctas);
-  bool begin(const Operation& op, std::uint64_t operation);
+  /// `word`: of the operation, 0 for those that have no number.
+  bool begin(const Operation& op, std::uint64_t word);
   bool transfer_all(Policy& policy, std::span<Transfer> transfers);
   Policy policy(int ctas);
 

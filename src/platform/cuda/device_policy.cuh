@@ -51,7 +51,7 @@ class DevicePolicy {
   }
   __device__ bool failed() const { return heard_ >= kGaveUp; }
 
-  /// Operations finished. Relaxed: written by kernels before this one, which have ended. Nothing waits for the words yet. A
+  /// Relaxed: written by kernels before this one, which have ended. Nothing waits for the words yet. A
   /// rank that has given up finds it out here and sends nothing more; what a peer gave up, its next wait finds out.
   __device__ std::uint64_t epoch() {
     ptx::wait_for_prerequisites();
@@ -102,16 +102,11 @@ class DevicePolicy {
     barrier();
     return !failed();
   }
-  __device__ bool agrees(const std::uint64_t* word, std::uint64_t expected, int peer) {
-    if (alone_ || threadIdx.x == 0) {
-      const std::uint64_t seen = ptx::load_acquire_sys(word);
-      if (seen != expected && operation_of(seen) == operation_of(expected)) {
-        give_up(given_, link_, pkcommMismatch, peer, "agreement", expected, seen);
-        fail();
-      }
-    }
-    if (!alone_) barrier();
-    return !failed();
+  __device__ bool demand(const std::uint64_t* word, std::uint64_t wanted, int peer) {
+    return compare(word, wanted, peer, false);
+  }
+  __device__ bool agrees(const std::uint64_t* word, std::uint64_t wanted, int peer) {
+    return compare(word, wanted, peer, true);
   }
   __device__ void disagree(int peer, std::uint64_t theirs, std::uint64_t ours) {
     if (threadIdx.x == 0) give_up(given_, link_, pkcommMismatch, peer, "message size", ours, theirs);
@@ -174,12 +169,13 @@ class DevicePolicy {
   }
 
   /// The last CTA to come here advances the epoch. Relaxed, all of it: who reads these words waits for this kernel's end.
-  __device__ bool leave(std::uint64_t m, bool heard) {
+  __device__ bool leave(std::uint64_t word, bool heard) {
     barrier();
     if (threadIdx.x != 0 || failed()) return !failed();
     const std::uint32_t last = gridDim.x - 1;
     if (last > 0 && ptx::count_relaxed_gpu(&link_.words->ctas_left, last) != last) return true;
-    ptx::store_pair_relaxed_gpu(&view_.control(view_.rank)->epoch, {m, heard ? m : heard_});
+    ptx::store_pair_relaxed_gpu(&view_.control(view_.rank)->epoch,
+                                {word, heard ? operation_of(word) : heard_});
     return true;
   }
 
@@ -193,6 +189,17 @@ class DevicePolicy {
     if (started_ns == 0) fail();
   }
 
+  __device__ bool compare(const std::uint64_t* word, std::uint64_t wanted, int peer, bool later_will_do) {
+    if (alone_ || threadIdx.x == 0) {
+      const std::uint64_t seen = ptx::load_acquire_sys(word);
+      if (seen != wanted && !(later_will_do && operation_of(seen) > operation_of(wanted))) {
+        give_up(given_, link_, pkcommMismatch, peer, "agreement", wanted, seen);
+        fail();
+      }
+    }
+    if (!alone_) barrier();
+    return !failed();
+  }
   __device__ bool await_alone(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
     std::uint64_t started_ns = 0;
     for (std::uint32_t spins = 1; !failed(); ++spins) {

@@ -11,13 +11,15 @@
 
 namespace pkcomm::host {
 
-void sleep_on_bell(ControlBlock* control, std::uint32_t seen, std::int64_t timeout_us) noexcept {
+bool sleep_on_bell(ControlBlock* control, std::uint32_t seen, std::int64_t timeout_us) noexcept {
   const int saved = errno;
   timespec limit{};
   limit.tv_sec = timeout_us / 1000000;
   limit.tv_nsec = timeout_us % 1000000 * 1000;
-  syscall(SYS_futex, &control->bell, FUTEX_WAIT, seen, &limit, nullptr, 0);
+  const bool timed_out =
+      syscall(SYS_futex, &control->bell, FUTEX_WAIT, seen, &limit, nullptr, 0) != 0 && errno == ETIMEDOUT;
   errno = saved;
+  return !timed_out;
 }
 
 void ring_bell(ControlBlock* control) noexcept {

@@ -71,10 +71,14 @@ class Policy {
     wake_sleepers(view_.control(peer));
   }
   bool await(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
-    return waiter_.wait([=] { return load_acquire(word) >= wanted; }, peer, phase);
+    return waiter_.wait([=] { return load_acquire(word) >= wanted; }, {&peer, 1}, phase);
   }
-  bool agrees(const std::uint64_t* word, std::uint64_t expected, int peer) {
-    return waiter_.agrees(word, expected, peer);
+  bool demand(const std::uint64_t* word, std::uint64_t wanted, int peer) {
+    return waiter_.demand(load_acquire(word), wanted, peer);
+  }
+  bool agrees(const std::uint64_t* word, std::uint64_t wanted, int peer) {
+    const std::uint64_t seen = load_acquire(word);
+    return operation_of(seen) > operation_of(wanted) || waiter_.demand(seen, wanted, peer);
   }
   void disagree(int peer, std::uint64_t theirs, std::uint64_t ours) {
     waiter_.fail(pkcommMismatch, "rank " + std::to_string(peer) + " sends " + std::to_string(theirs) +
@@ -99,8 +103,8 @@ class Policy {
   std::uint64_t poll(const Packet* packet, std::uint64_t tag, int peer) {
     if (load_acquire(&packet->tag) != tag) {
       const bool come = waiter_.wait(
-          [=] { return operation_of(load_acquire(&packet->tag)) == operation_of(tag); }, peer, "packet");
-      if (!come || !waiter_.agrees(&packet->tag, tag, peer)) return 0;
+          [=] { return operation_of(load_acquire(&packet->tag)) == operation_of(tag); }, {&peer, 1}, "packet");
+      if (!come || !demand(&packet->tag, tag, peer)) return 0;
     }
     return packet->data;
   }
@@ -122,12 +126,12 @@ class Policy {
     if (all_late_) late_.happen();
   }
 
-  bool leave(std::uint64_t m, bool heard) {
+  bool leave(std::uint64_t word, bool heard) {
     settle();
     if (cta_ + 1 < ctas_) return !failed();
     if (!waiter_.end()) return false;
-    if (heard) own()->heard = m;
-    own()->epoch = m;
+    if (heard) own()->heard = operation_of(word);
+    own()->epoch = word;
     return true;
   }
 

@@ -19,7 +19,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kLooksPerClock = 32;
 constexpr int kYields = 20;
-// The first sleep may miss its wake (bell.hpp), so it is short; later ones are bounded for deadlines' sake.
+// Sleeps may miss a wake until one has lasted its whole time (bell.hpp), so they are short; later ones are bounded for
+// deadlines' sake.
 constexpr std::int64_t kFirstSleepUs = 500;
 constexpr std::int64_t kLongestSleepUs = 50000;
 
@@ -48,29 +49,30 @@ bool Waiter::begin(const CallRecord& call) {
   ControlBlock* const own = view_.control(view_.rank);
   if (failed()) return false;
   if (load_relaxed(&own->aborted) != 0 || load_relaxed(&own->poison) != 0) {
-    in_trouble(nullptr, nullptr, -1);
+    in_trouble(nullptr, nullptr, {});
     return false;
   }
-  if (call.operation == 0) return true;
+  if (call.word == 0) return true;
   // Read by peers only when calls do not match; atomic, since the ring turns.
-  CallRecord* const record = view_.call(view_.rank, call.operation);
-  store_relaxed(&record->operation, std::uint64_t{0});
+  CallRecord* const record = view_.call(view_.rank, operation_of(call.word));
+  store_relaxed(&record->word, std::uint64_t{0});
   store_relaxed(&record->count, call.count);
   store_relaxed(&record->collective, call.collective);
   store_relaxed(&record->dtype, call.dtype);
   store_relaxed(&record->op, call.op);
   store_relaxed(&record->root, call.root);
   store_relaxed(&record->fingerprint, call.fingerprint);
-  store_release(&record->operation, call.operation);
+  store_release(&record->word, call.word);
   return true;
 }
 
 bool Waiter::end() {
-  if (load_relaxed(&view_.control(view_.rank)->poison) != 0) in_trouble(nullptr, nullptr, -1);
+  if (load_relaxed(&view_.control(view_.rank)->poison) != 0) in_trouble(nullptr, nullptr, {});
   return !failed();
 }
 
-bool Waiter::wait_slowly(bool (*ready)(const void*), const void* self, int peer, const char* phase) {
+bool Waiter::wait_slowly(bool (*ready)(const void*), const void* self, std::span<const int> peers,
+                         const char* phase) {
   const auto start = Clock::now();
   const auto spin_end = start + std::chrono::microseconds(options_.spin_us);
   do {
@@ -78,7 +80,7 @@ bool Waiter::wait_slowly(bool (*ready)(const void*), const void* self, int peer,
       if (ready(self)) return true;
       __builtin_ia32_pause();
     }
-    if (in_trouble(ready, self, peer)) return false;
+    if (in_trouble(ready, self, peers)) return false;
   } while (Clock::now() < spin_end);
 
   Steward::instance().attend();
@@ -93,22 +95,21 @@ bool Waiter::wait_slowly(bool (*ready)(const void*), const void* self, int peer,
   for (;;) {
     const std::uint32_t seen = load_acquire(&own->bell);
     if (ready(self)) return true;
-    if (in_trouble(ready, self, peer)) return false;
+    if (in_trouble(ready, self, peers)) return false;
     const auto waited_ms =
         std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
     if (options_.timeout_ms > 0 && waited_ms >= options_.timeout_ms) {
-      fail_timeout(peer, phase, waited_ms);
+      fail_timeout(peers, phase, waited_ms);
       return false;
     }
     if (options_.timeout_ms > 0) {
       sleep_us = std::min(sleep_us, (options_.timeout_ms - waited_ms) * 1000);
     }
-    sleep_on_bell(own, seen, sleep_us);
-    sleep_us = std::min(sleep_us * 4, kLongestSleepUs);
+    if (!sleep_on_bell(own, seen, sleep_us)) sleep_us = std::min(sleep_us * 4, kLongestSleepUs);
   }
 }
 
-bool Waiter::in_trouble(bool (*ready)(const void*), const void* self, int peer) {
+bool Waiter::in_trouble(bool (*ready)(const void*), const void* self, std::span<const int> peers) {
   const ControlBlock* const own = view_.control(view_.rank);
   if (load_acquire(&own->aborted) != 0) {
     fail(pkcommAborted, "the communicator was aborted");
@@ -122,63 +123,80 @@ bool Waiter::in_trouble(bool (*ready)(const void*), const void* self, int peer) 
                                : rank_name(rank) + " died: its connection closed");
     return true;
   }
-  if (peer < 0) return false;
-  if (call_.operation != 0 && calls_differ(peer)) return true;
-  if (load_acquire(&view_.control(peer)->left) != 0 && !ready(self)) {
-    fail(pkcommRemoteError, rank_name(peer) + " has left the communicator");
-    return true;
+  for (const int peer : peers) {
+    if (call_.word != 0 && calls_differ(peer)) return true;
+    if (load_acquire(&view_.control(peer)->left) != 0 && !ready(self)) {
+      fail(pkcommRemoteError, rank_name(peer) + " has left the communicator");
+      return true;
+    }
   }
   return false;
 }
 
 bool Waiter::calls_differ(int peer) {
   const std::uint64_t word = load_acquire(view_.progress(view_.rank, peer));
-  if (operation_of(word) < call_.operation) return false;
-  if (operation_of(word) == call_.operation) {
-    return !agrees(&word, make_word(call_.operation, call_.fingerprint), peer);
-  }
+  if (operation_of(word) < operation_of(call_.word)) return false;
+  if (operation_of(word) == operation_of(call_.word)) return !demand(word, call_.word, peer);
   // The peer is ahead and its progress word is another operation's: its list of calls still tells.
-  const CallRecord theirs = call_of(peer, call_.operation);
-  if (theirs.operation != call_.operation) return false;
-  const std::uint64_t seen = make_word(theirs.operation, theirs.fingerprint);
-  return !agrees(&seen, make_word(call_.operation, call_.fingerprint), peer);
+  const CallRecord theirs = call_of(peer, operation_of(call_.word));
+  return theirs.word != 0 && !demand(theirs.word, call_.word, peer);
 }
 
 CallRecord Waiter::call_of(int rank, std::uint64_t operation) const {
   const CallRecord* const record = view_.call(rank, operation);
   CallRecord copy{};
-  copy.operation = load_acquire(&record->operation);
+  copy.word = load_acquire(&record->word);
   copy.count = load_relaxed(&record->count);
   copy.collective = load_relaxed(&record->collective);
   copy.dtype = load_relaxed(&record->dtype);
   copy.op = load_relaxed(&record->op);
   copy.root = load_relaxed(&record->root);
   copy.fingerprint = load_relaxed(&record->fingerprint);
-  return copy;
+  return operation_of(copy.word) == operation ? copy : CallRecord{};
 }
 
-bool Waiter::agrees(const std::uint64_t* word, std::uint64_t expected, int peer) {
-  const std::uint64_t seen = load_acquire(word);
-  if (seen == expected || operation_of(seen) != operation_of(expected)) return true;
-  const std::uint64_t operation = operation_of(expected);
-  const CallRecord theirs = call_of(peer, operation);
-  const std::string what = theirs.operation == operation ? options_.describe(theirs) : "something else";
-  const std::string own = options_.describe(call_);
-  // What the words leave out is which memory was given.
-  fail(pkcommMismatch, rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) +
-                           ") " + own + (what == own ? " with other symmetric memory" : "") + ", operation " +
-                           std::to_string(operation));
+bool Waiter::demand(std::uint64_t seen, std::uint64_t wanted, int peer) {
+  if (seen == wanted) return true;
+  fail_mismatch(peer);
   return false;
 }
 
-void Waiter::fail_timeout(int peer, const char* phase, std::int64_t waited_ms) {
+void Waiter::fail_mismatch(int peer) {
+  // The words tell that calls differ, and the lists of calls which: perhaps an earlier one, in which the two ranks brought
+  // each other nothing.
+  const std::uint64_t last = operation_of(call_.word);
+  std::uint64_t first = last;
+  for (std::uint64_t m = last; m > 0 && m + kCalls > last; --m) {
+    const CallRecord theirs = call_of(peer, m), own = call_of(view_.rank, m);
+    if (theirs.word != 0 && own.word != 0 && theirs.fingerprint != own.fingerprint) first = m;
+  }
+  const CallRecord theirs = call_of(peer, first), own = call_of(view_.rank, first);
+  const std::string what = theirs.word != 0 ? options_.describe(theirs) : "something else";
+  const std::string here = options_.describe(own.word != 0 ? own : call_);
+  std::string text = rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " +
+                     here;
+  if (theirs.fingerprint == own.fingerprint) {
+    text += ", but another of their calls before was not the same";
+  } else if (what == here) {
+    text += " with other symmetric memory";  // all else that a fingerprint has in it is in the words
+  }
+  fail(pkcommMismatch, text + ", operation " + std::to_string(first));
+}
+
+void Waiter::fail_timeout(std::span<const int> peers, const char* phase, std::int64_t waited_ms) {
+  const std::uint64_t operation = operation_of(call_.word);
   std::string text = options_.describe(call_);
-  if (call_.operation != 0) text += ", operation " + std::to_string(call_.operation);
-  text += ": rank " + std::to_string(view_.rank) + " waited " + std::to_string(waited_ms) + " ms for " +
-          (peer >= 0 ? rank_name(peer) : std::string("its peers")) + " (" + phase + ")";
-  if (peer >= 0 && call_.operation != 0) {
-    text += "; that rank has entered operation " +
-            std::to_string(operation_of(load_acquire(view_.progress(view_.rank, peer))));
+  if (operation != 0) text += ", operation " + std::to_string(operation);
+  text +=
+      ": rank " + std::to_string(view_.rank) + " waited " + std::to_string(waited_ms) + " ms (" + phase + ") for";
+  const char* separator = " ";
+  for (const int peer : peers) {
+    text += separator + rank_name(peer);
+    separator = ", ";
+    if (operation != 0) {
+      text += ", which has entered operation " +
+              std::to_string(operation_of(load_acquire(view_.progress(view_.rank, peer))));
+    }
   }
   fail(pkcommTimeout, std::move(text));
 }

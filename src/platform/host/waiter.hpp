@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,25 +31,25 @@ class Waiter {
   const View& view() const noexcept { return view_; }
   bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
 
-  /// True when `ready()` is; false when the wait was given up. `peer` is whom it waits for, -1: any.
+  /// True when `ready()` is; false when the wait was given up. `peers`: the ranks it waits for, each of which has to do
+  /// something before it is over.
   template <class Ready>
-  bool wait(const Ready& ready, int peer, const char* phase) {
+  bool wait(const Ready& ready, std::span<const int> peers, const char* phase) {
     if (failed()) return false;
     for (int i = 0; i < kFirstLooks; ++i) {
       if (ready()) return true;
     }
-    return wait_slowly([](const void* self) { return (*static_cast<const Ready*>(self))(); }, &ready, peer,
+    return wait_slowly([](const void* self) { return (*static_cast<const Ready*>(self))(); }, &ready, peers,
                        phase);
   }
 
-  /// Begins the operation described by `call`, whose number is call.operation (0: none of the numbered ones). False when
-  /// the communicator has failed already.
+  /// Begins the operation described by `call`. False when the communicator has failed already.
   bool begin(const CallRecord& call);
   /// Whether nothing went wrong meanwhile: a rank that slept through its peers' giving up has no valid result.
   bool end();
 
-  /// False, and everybody is told, where a word of operation m is another call's.
-  bool agrees(const std::uint64_t* word, std::uint64_t expected, int peer);
+  /// False, and everybody is told, where `seen`, a word of `peer`'s, is not the wanted one.
+  bool demand(std::uint64_t seen, std::uint64_t wanted, int peer);
   void fail(pkcommResult_t code, std::string text);
 
   /// From any thread: running and future waits end.
@@ -61,10 +62,12 @@ class Waiter {
  private:
   static constexpr int kFirstLooks = 256;  // some microseconds; no clock is read before
 
-  bool wait_slowly(bool (*ready)(const void*), const void* self, int peer, const char* phase);
-  bool in_trouble(bool (*ready)(const void*), const void* self, int peer);
+  bool wait_slowly(bool (*ready)(const void*), const void* self, std::span<const int> peers,
+                   const char* phase);
+  bool in_trouble(bool (*ready)(const void*), const void* self, std::span<const int> peers);
   bool calls_differ(int peer);
-  void fail_timeout(int peer, const char* phase, std::int64_t waited_ms);
+  void fail_mismatch(int peer);
+  void fail_timeout(std::span<const int> peers, const char* phase, std::int64_t waited_ms);
   std::string rank_name(int rank) const;
   CallRecord call_of(int rank, std::uint64_t operation) const;
 
