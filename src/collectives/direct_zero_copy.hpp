@@ -70,7 +70,8 @@ PK_HD bool push_zero_copy(X& x, const Operation& op) {
     const int peer = (me + step) % nranks;
     if (pattern.moves(peer, me) && !detail::await_once(x, turn, peer)) return false;
   }
-  return x.leave(turn.word, op.collective == Collective::kAllGather || op.collective == Collective::kAllToAll);
+  return x.leave(turn.word,
+                 op.collective == Collective::kAllGather || op.collective == Collective::kAllToAll);
 }
 
 PK_HD_POLICY

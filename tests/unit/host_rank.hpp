@@ -18,7 +18,7 @@ class LoneRank {
     view_.layout = Layout::make(nranks, std::uint64_t{4} << 20);
     view_.stride = view_.layout.bytes + kHeapBytes;
     memory_.reset(static_cast<std::byte*>(
-        ::operator new[](view_.stride * static_cast<std::uint64_t>(nranks), std::align_val_t{4096})));
+        ::operator new[](view_.stride* static_cast<std::uint64_t>(nranks), std::align_val_t{4096})));
     std::fill_n(memory_.get(), view_.stride * static_cast<std::uint64_t>(nranks), std::byte{0});
     view_.base = memory_.get();
     executor = std::make_unique<Executor>(

@@ -102,8 +102,9 @@ class Policy {
   }
   std::uint64_t poll(const Packet* packet, std::uint64_t tag, int peer) {
     if (load_acquire(&packet->tag) != tag) {
-      const bool come = waiter_.wait(
-          [=] { return operation_of(load_acquire(&packet->tag)) == operation_of(tag); }, {&peer, 1}, "packet");
+      const bool come =
+          waiter_.wait([=] { return operation_of(load_acquire(&packet->tag)) == operation_of(tag); },
+                       {&peer, 1}, "packet");
       if (!come || !demand(&packet->tag, tag, peer)) return 0;
     }
     return packet->data;

@@ -173,8 +173,8 @@ void Waiter::fail_mismatch(int peer) {
   const CallRecord theirs = call_of(peer, first), own = call_of(view_.rank, first);
   const std::string what = theirs.word != 0 ? options_.describe(theirs) : "something else";
   const std::string here = options_.describe(own.word != 0 ? own : call_);
-  std::string text = rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " +
-                     here;
+  std::string text =
+      rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " + here;
   if (theirs.fingerprint == own.fingerprint) {
     text += ", but another of their calls before was not the same";
   } else if (what == here) {
@@ -187,8 +187,8 @@ void Waiter::fail_timeout(std::span<const int> peers, const char* phase, std::in
   const std::uint64_t operation = operation_of(call_.word);
   std::string text = options_.describe(call_);
   if (operation != 0) text += ", operation " + std::to_string(operation);
-  text +=
-      ": rank " + std::to_string(view_.rank) + " waited " + std::to_string(waited_ms) + " ms (" + phase + ") for";
+  text += ": rank " + std::to_string(view_.rank) + " waited " + std::to_string(waited_ms) + " ms (" + phase +
+          ") for";
   const char* separator = " ";
   for (const int peer : peers) {
     text += separator + rank_name(peer);
