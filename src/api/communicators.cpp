@@ -86,7 +86,7 @@ extern "C" pkcommResult_t pkcommCommInitAll(pkcommComm_t* comms, int ndevices, c
     for (int rank = 0; rank < ndevices; ++rank) {
       threads.emplace_back([&, rank] {
         pkcommConfig_t config = PKCOMM_CONFIG_INITIALIZER;
-        if (devices != nullptr) config.device = devices[rank];
+        config.device = devices != nullptr ? devices[rank] : rank;
         const auto i = static_cast<std::size_t>(rank);
         results[i] = pkcommCommInitRankConfig(&comms[rank], ndevices, id, rank, &config);
         texts[i] = pkcommGetLastError(nullptr);

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/platform_kind.hpp"
 #include "base/status.hpp"
 #include "collectives/algorithm.hpp"
 #include "collectives/operation.hpp"
@@ -61,19 +62,21 @@ class Backend {
   /// Whether `stream` can take work; before anything is launched.
   virtual Status check(pkcommStream_t stream) = 0;
   /// Puts the work on its stream behind this rank's earlier work, on whatever streams that was.
-  virtual void launch(Launch launch) = 0;
+  virtual Status launch(Launch launch) = 0;
   /// The same for a group, whose ranks may share a stream and must not wait for each other there.
-  virtual void launch_group(std::vector<Launch> group) = 0;
+  virtual Status launch_group(std::vector<Launch> group) = 0;
   /// Waits until all work has run.
   virtual void finish() = 0;
 
   /// From any thread. `rank` died: running and future work ends.
   virtual void rank_died(int rank) = 0;
   virtual void abort() = 0;
-  /// Tells the peers that this rank takes part no more.
+  /// Tells the peers that this rank takes part no more, and waits until none of its work runs.
   virtual void leave() = 0;
-  /// The first failure of its work.
+  /// The first failure of its work, as far as that is known at no cost: asked at every call.
   virtual Status failure() const = 0;
+  /// The same, looking for what peers have told meanwhile.
+  virtual Status look() = 0;
 };
 
 struct BackendOptions {
@@ -81,12 +84,14 @@ struct BackendOptions {
   int device;
   std::int64_t timeout_ms;
   std::int64_t spin_us;
+  std::optional<std::uint64_t> host_seed;
   std::vector<std::int64_t> pids;
   std::shared_ptr<void> keeps;  // what the view rests on; work that is still queued keeps it
 };
 
-namespace host {
-std::shared_ptr<Backend> make_backend(BackendOptions options, std::optional<std::uint64_t> seed);
-}
+/// The backend of one rank on `platform`. Everything that its work needs is made here, nothing later.
+Result<std::shared_ptr<Backend>> make_backend(PlatformKind platform, BackendOptions options);
+/// The algorithms that a platform's backends run, a bit each.
+std::uint32_t algorithms_of(PlatformKind platform) noexcept;
 
 }  // namespace pkcomm

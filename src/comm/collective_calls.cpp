@@ -163,10 +163,9 @@ Status Communicator::submit(Launch launch) {
   PK_TRY(backend_->check(launch.stream));
   if (Group* const group = Group::open()) {
     group->add(std::move(launch));
-  } else {
-    backend_->launch(std::move(launch));
+    return {};
   }
-  return {};
+  return backend_->launch(std::move(launch));
 }
 
 Result<pkcommRedOp_t> Communicator::create_premul_sum(const void* scalar, pkcommDataType_t dtype,

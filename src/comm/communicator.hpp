@@ -21,6 +21,7 @@
 #include "dispatch/dispatcher.hpp"
 #include "memory/heap.hpp"
 #include "pkcomm/pkcomm.h"
+#include "platform/platform.hpp"
 
 struct pkcommWindow {
   std::uint64_t offset, bytes;
@@ -108,6 +109,10 @@ class Communicator {
   };
 
   Status join();
+  Status bind_dispatcher(PlatformKind platform, const DeviceFacts& facts);
+  Status map_memory(Platform& platform, const DeviceFacts& facts, bootstrap::Deadline deadline);
+  Status prove_memory(Platform& platform, bootstrap::Deadline deadline);
+  View view() const;
   Status ready() const;
   Status require_rank(const char* argument, int value) const;
   Status check_overlap(const Call& call, std::uint64_t send_bytes, std::uint64_t recv_bytes,
@@ -132,6 +137,7 @@ class Communicator {
 
   std::shared_ptr<bootstrap::Membership> membership_;
   std::shared_ptr<LocalGroup> group_;
+  PlatformKind platform_ = PlatformKind::kHost;
   Layout layout_{};
   std::optional<dispatch::Dispatcher> dispatcher_;
   std::unique_ptr<Heap> heap_;

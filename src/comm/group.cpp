@@ -88,10 +88,10 @@ Status Group::finish() {
   }
   if (launches_.size() == 1) {
     Backend* const backend = launches_.front().backend;
-    backend->launch(std::move(launches_.front()));
+    return backend->launch(std::move(launches_.front()));
   } else if (!launches_.empty()) {
     Backend* const backend = launches_.front().backend;
-    backend->launch_group(std::move(launches_));
+    return backend->launch_group(std::move(launches_));
   }
   return {};
 }

@@ -17,7 +17,8 @@ bootstrap::PerProcess<Registry> registry;
 }  // namespace
 
 Result<std::shared_ptr<LocalGroup>> LocalGroup::of(std::shared_ptr<bootstrap::Membership> membership,
-                                                   Platform& platform, std::uint64_t stride) {
+                                                   Platform& platform, std::vector<int> devices,
+                                                   std::uint64_t stride) {
   Registry& known = registry.get();
   std::shared_ptr<LocalGroup> fresh;
   {
@@ -25,7 +26,7 @@ Result<std::shared_ptr<LocalGroup>> LocalGroup::of(std::shared_ptr<bootstrap::Me
     std::erase_if(known.groups, [](const auto& entry) { return entry.second.expired(); });
     std::weak_ptr<LocalGroup>& entry = known.groups[membership.get()];
     if (auto existing = entry.lock()) return existing;
-    PK_ASSIGN(auto memory, SymmetricMemory::reserve(*membership, platform, stride));
+    PK_ASSIGN(auto memory, SymmetricMemory::reserve(*membership, platform, std::move(devices), stride));
     fresh.reset(new LocalGroup(std::move(membership), std::move(memory)));
     entry = fresh;
   }

@@ -14,9 +14,10 @@ namespace pkcomm {
 
 class LocalGroup {
  public:
-  /// The one of `membership` in this process; the first rank that asks makes it.
+  /// The one of `membership` in this process; the first rank that asks makes it. `devices`: of every rank.
   static Result<std::shared_ptr<LocalGroup>> of(std::shared_ptr<bootstrap::Membership> membership,
-                                                Platform& platform, std::uint64_t stride);
+                                                Platform& platform, std::vector<int> devices,
+                                                std::uint64_t stride);
 
   bootstrap::Membership& membership() { return *membership_; }
   SymmetricMemory& memory() { return *memory_; }

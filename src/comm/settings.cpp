@@ -6,6 +6,7 @@
 
 #include "base/environment.hpp"
 #include "base/text.hpp"
+#include "platform/platform.hpp"
 #include "protocol/layout.hpp"
 
 namespace pkcomm {
@@ -53,6 +54,9 @@ Result<Settings> Settings::resolve(const pkcommConfig_t* config) {
   if (given.device != PKCOMM_UNDEFINED) {
     if (given.device < 0) return out_of_range("device", given.device, "0 and up");
     settings.device = given.device;
+  } else if (const auto platform = Platform::get(); platform.ok()) {  // joining tells why where it is not
+    PK_ASSIGN(const int current, platform.value()->current_device());
+    if (current >= 0) settings.device = current;
   }
   if (given.name != nullptr) settings.name = given.name;
   settings.timeout_ms = given.timeout_ms >= 0 ? given.timeout_ms : environment::get<Var::kTimeout>().count();

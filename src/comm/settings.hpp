@@ -18,7 +18,7 @@ struct Settings {
   bool blocking = true;
   int min_ctas = 1;
   int max_ctas = 1;
-  std::optional<int> device;  // default: the rank
+  std::optional<int> device;  // none: the platform has no current one
   std::string name;
   std::int64_t timeout_ms = 0;
   std::int64_t init_timeout_ms = 0;
@@ -27,7 +27,7 @@ struct Settings {
   std::optional<std::int64_t> spin_us;
   std::optional<std::uint64_t> host_seed;
 
-  /// Reads no more than config->size bytes; null: all defaults.
+  /// Reads no more than config->size bytes; null: all defaults, the device being the calling thread's current one.
   static Result<Settings> resolve(const pkcommConfig_t* config);
 };
 

@@ -21,6 +21,7 @@ std::uint64_t hash_of(const Capabilities& capabilities) {
   hash.add(capabilities.ll_capacity_bytes);
   hash.add(capabilities.slot_bytes);
   hash.add(capabilities.engine_bytes);
+  hash.add(capabilities.algorithms);
   return hash.value();
 }
 

@@ -48,6 +48,8 @@ std::string why_illegal(const Descriptor& d, Verdict verdict, const Request& req
       return "no staging, and " + missing_windows(request.collective);
     case Verdict::kNoWindows:
       return missing_windows(request.collective);
+    case Verdict::kNotHere:
+      return "the " + std::string(name(capabilities.platform)) + " platform does not run it";
     case Verdict::kNoMulticast:
       return "no multicast" +
              (capabilities.multicast_reason.empty() ? "" : ": " + capabilities.multicast_reason);

@@ -45,6 +45,8 @@ struct Capabilities {
   std::size_t slot_bytes = 0;
   /// The same of the copy engine, which has staging of its own.
   std::size_t engine_bytes = 0;
+  /// What the platform runs, a bit for each algorithm.
+  std::uint32_t algorithms = ~std::uint32_t{0};
 };
 
 /// How one call is done.

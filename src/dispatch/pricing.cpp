@@ -30,6 +30,7 @@ std::size_t staging_of(const Descriptor& d, const Capabilities& capabilities) {
 Verdict judge(const Descriptor& d, const Request& request, const Capabilities& capabilities,
               const Overrides& overrides) {
   if ((d.collectives & bit(request.collective)) == 0) return Verdict::kOtherCollectives;
+  if ((capabilities.algorithms >> index(d.algorithm) & 1) == 0) return Verdict::kNotHere;
   if (d.forced_only && !overrides.asks_for(request.collective, d.algorithm)) return Verdict::kNotAskedFor;
   if (d.needs_multicast && !capabilities.multicast) return Verdict::kNoMulticast;
   if (d.switch_arithmetic && reduces(request.collective)) {

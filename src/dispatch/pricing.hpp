@@ -18,6 +18,7 @@ enum class Verdict : std::uint8_t {
   kBlockTooLong,      ///< a block does not fit into the packet area
   kNoStaging,         ///< neither windows nor staging
   kNoWindows,         ///< works between windows alone
+  kNotHere,
   kNoMulticast,
   kSwitchArithmetic,  ///< the switch does not reduce this type by this operation
   kOrder,             ///< a deterministic result was asked for

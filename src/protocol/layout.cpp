@@ -37,6 +37,7 @@ Layout Layout::make(int nranks, std::uint64_t staging) {
   layout.waited = place(kSignals * ranks * kLine);
   layout.pairs = place(ranks * sizeof(PairWords));
   layout.calls = place(kCalls * sizeof(CallRecord));
+  layout.own = place(kOwnBytes);
 
   // Shares of the staging: 1/4 packets, 3/8 raw, 1/8 copy engine, 1/4 pair rings.
   layout.ll_capacity = std::clamp<std::uint64_t>(round_down(staging / 4 / slots / 2, 64), 64, kMostPackets);

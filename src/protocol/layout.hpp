@@ -20,6 +20,7 @@ inline constexpr int kSignals = 16;  // PKCOMM_SIGNALS
 inline constexpr int kCalls = 64;    // recent operations a rank tells its peers about
 inline constexpr int kPairChunks = 8;  // chunks in a pair's ring
 inline constexpr std::size_t kMaxRanks = 1024;
+inline constexpr std::size_t kOwnBytes = 256;
 
 /// An LL packet: 8 bytes of payload and the tag that says they have arrived. One 16-byte store on a GPU; on the host
 /// the payload, then the tag released.
@@ -53,12 +54,13 @@ enum class Area { kRegister, kCopyEngine };  // raw slots written by SMs, and by
 
 struct Layout {
   std::uint64_t progress, headers, arrive, credit, scalars, signals, pairs, calls, waited;  // word arrays
-  std::uint64_t ll, raw, engine, rings;                                                     // staging
-  std::uint64_t ll_capacity;   // payload bytes of one (parity, half, source); multiple of 8
-  std::uint64_t slot_bytes;    // one raw (parity, half, source), multiple of 512
-  std::uint64_t engine_bytes;  // the same of the copy engine
-  std::uint64_t pair_chunk;    // bytes of one chunk of a pair's ring
-  std::uint64_t bytes;         // of all this; the heap starts here
+  std::uint64_t own;                     // kOwnBytes for what the rank's platform keeps to itself
+  std::uint64_t ll, raw, engine, rings;  // staging
+  std::uint64_t ll_capacity;             // payload bytes of one (parity, half, source); multiple of 8
+  std::uint64_t slot_bytes;              // one raw (parity, half, source), multiple of 512
+  std::uint64_t engine_bytes;            // the same of the copy engine
+  std::uint64_t pair_chunk;              // bytes of one chunk of a pair's ring
+  std::uint64_t bytes;                   // of all this; the heap starts here
 
   /// `staging` is the sum of the four staging areas, at least kMinStaging for the number of ranks.
   static Layout make(int nranks, std::uint64_t staging);

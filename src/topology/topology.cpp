@@ -7,10 +7,6 @@
 
 namespace pkcomm {
 
-std::string_view name(PlatformKind platform) noexcept {
-  return platform == PlatformKind::kCuda ? "cuda" : "host";
-}
-
 bool Topology::multicast() const noexcept {
   const auto can = [](const topology::Gpu& gpu) { return gpu.multicast; };
   return multicast_off.empty() && !gpus.empty() && std::all_of(gpus.begin(), gpus.end(), can);

@@ -8,12 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/platform_kind.hpp"
 #include "base/status.hpp"
 
 namespace pkcomm {
-
-enum class PlatformKind : std::uint8_t { kHost, kCuda };
-std::string_view name(PlatformKind platform) noexcept;  ///< "host", "cuda"
 
 namespace topology {
 

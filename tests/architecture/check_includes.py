@@ -27,7 +27,7 @@ DESCRIPTORS = re.compile(r"collectives/(\w+/)?(descriptor|algorithm)\w*\.hpp$")
 # platform/<one> is included by itself, by the registry that chooses among platforms, and by what runs the collectives'
 # templates there: device code for cuda, collectives/host/ for host.
 PLATFORMS = ("host", "cuda")
-RUNS_ON = {"cuda": re.compile(r"\.cuh?$"), "host": re.compile(r"^src/collectives/(\w+/)?host(/|\.)")}
+RUNS_ON = {"cuda": re.compile(r"\.cuh?$|^src/collectives/(\w+/)?cuda/"), "host": re.compile(r"^src/collectives/(\w+/)?host(/|\.)")}
 REGISTRY = re.compile(r"^src/platform/registry\w*\.(hpp|cpp)$")
 
 # Header prefix -> (pattern of the files that may include it, how many of the library or of one program may at most
@@ -39,7 +39,7 @@ THIRD_PARTY = {
     "CLI/": (r"^tools/", 1, "CLI11 belongs to one file of a program"),
     "nlohmann/": (r"\.cpp$", 1, "JSON is included by one .cpp of the library and one of each program"),
     "catch2/": (r"^tests/support/catch\.hpp$", 1, "tests include support/catch.hpp"),
-    "cuda": (r"^src/(platform/cuda/.*|.*\.cuh?)$", None, "vendor headers belong to platform/cuda/ and device code"),
+    "cuda": (r"^src/(platform/cuda/.*|collectives/cuda/.*|.*\.cuh?)$", None, "vendor headers belong to the cuda folders and device code"),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)

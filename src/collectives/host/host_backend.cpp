@@ -13,12 +13,12 @@
 
 namespace pkcomm::host {
 
-HostBackend::HostBackend(BackendOptions options, std::optional<std::uint64_t> seed)
+HostBackend::HostBackend(BackendOptions options)
     : keeps_(std::move(options.keeps)),
       device_(options.device),
       executor_(options.view,
                 WaiterOptions{options.timeout_ms, options.spin_us, std::move(options.pids), &describe_call},
-                seed) {}
+                options.host_seed) {}
 
 Status HostBackend::check(pkcommStream_t stream) {
   if (last_ && stream == last_handle_ && stream != nullptr) return {};
@@ -67,21 +67,21 @@ void HostBackend::submit(const std::shared_ptr<Stream>& stream, Task task) {
   last_ = stream;
 }
 
-void HostBackend::launch(Launch launch) {
+Status HostBackend::launch(Launch launch) {
   // The stream of the last launch is asked for again as a rule; a default stream is looked up, since NULL is no name.
   if (last_ && launch.stream == last_handle_ && launch.stream != nullptr) {
     const std::shared_ptr<Stream> stream = last_;
     submit(stream, task_of(std::move(launch)));
-    return;
+    return {};
   }
   const pkcommStream_t handle = launch.stream;
-  auto stream = HostPlatform::instance().stream_of(handle, device_);  // checked before
-  if (!stream.ok()) return;
-  submit(stream.value(), task_of(std::move(launch)));
+  PK_ASSIGN(const std::shared_ptr<Stream> stream, HostPlatform::instance().stream_of(handle, device_));
+  submit(stream, task_of(std::move(launch)));
   last_handle_ = handle;
+  return {};
 }
 
-void HostBackend::launch_group(std::vector<Launch> group) {
+Status HostBackend::launch_group(std::vector<Launch> group) {
   struct Chain {
     HostBackend* backend;
     std::vector<Task> tasks;
@@ -89,10 +89,10 @@ void HostBackend::launch_group(std::vector<Launch> group) {
   std::map<std::shared_ptr<Stream>, std::vector<Chain>> streams;
   for (Launch& launch : group) {
     auto* const backend = static_cast<HostBackend*>(launch.backend);
-    auto stream = HostPlatform::instance().stream_of(launch.stream, backend->device_);
-    if (!stream.ok()) continue;
+    PK_ASSIGN(const std::shared_ptr<Stream> stream,
+              HostPlatform::instance().stream_of(launch.stream, backend->device_));
     backend->last_handle_ = launch.stream;
-    std::vector<Chain>& chains = streams[stream.value()];
+    std::vector<Chain>& chains = streams[stream];
     auto chain = chains.begin();
     while (chain != chains.end() && chain->backend != backend) ++chain;
     if (chain == chains.end()) chain = chains.insert(chain, Chain{backend, {}});
@@ -134,6 +134,7 @@ void HostBackend::launch_group(std::vector<Launch> group) {
   if (streams.size() > 1) {
     for (const auto& [stream, chains] : streams) stream->start_worker();
   }
+  return {};
 }
 
 void HostBackend::finish() {
@@ -157,10 +158,6 @@ void HostBackend::leave() {
     if (rank != view.rank) wake_sleepers(view.control(rank));
   }
   last_.reset();
-}
-
-std::shared_ptr<Backend> make_backend(BackendOptions options, std::optional<std::uint64_t> seed) {
-  return std::make_shared<HostBackend>(std::move(options), seed);
 }
 
 }  // namespace pkcomm::host

@@ -12,17 +12,18 @@ namespace pkcomm::host {
 
 class HostBackend final : public Backend, public std::enable_shared_from_this<HostBackend> {
  public:
-  HostBackend(BackendOptions options, std::optional<std::uint64_t> seed);
+  explicit HostBackend(BackendOptions options);
 
   int rank() const override { return executor_.waiter().view().rank; }
   Status check(pkcommStream_t stream) override;
-  void launch(Launch launch) override;
-  void launch_group(std::vector<Launch> group) override;
+  Status launch(Launch launch) override;
+  Status launch_group(std::vector<Launch> group) override;
   void finish() override;
   void rank_died(int rank) override;
   void abort() override;
   void leave() override;
   Status failure() const override { return executor_.waiter().look(); }
+  Status look() override { return failure(); }
 
  private:
   Task task_of(Launch launch);

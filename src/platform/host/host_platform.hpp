@@ -15,12 +15,19 @@ class HostPlatform final : public Platform {
  public:
   static HostPlatform& instance();
 
-  const char* name() const override { return "host"; }
-  Result<int> create_memory(std::size_t bytes) override;
+  PlatformKind kind() const override { return PlatformKind::kHost; }
+  Result<int> current_device() override { return -1; }
+  Result<DeviceFacts> open_device(int) override { return DeviceFacts{}; }
+  Status check_peer(int, const DeviceFacts&) override { return {}; }
+  Result<int> create_memory(int device, std::size_t bytes) override;
   Result<std::byte*> reserve(std::size_t bytes) override;
   void release(std::byte* base, std::size_t bytes) override;
-  Status map(int descriptor, std::uint64_t offset, std::size_t bytes, std::byte* at) override;
+  Status map(int descriptor, std::size_t bytes, std::byte* at, std::span<const int> devices) override;
+  void unmap(std::byte* at, std::size_t bytes) override;
   std::size_t granularity() const override;
+  Status clear(int device, std::byte* at, std::size_t bytes) override;
+  Status read(int device, void* to, const std::byte* from, std::size_t bytes) override;
+  Status write(int device, std::byte* to, const void* from, std::size_t bytes) override;
 
   Result<pkcommStream_t> create_stream() override;
   Status destroy_stream(pkcommStream_t stream) override;
