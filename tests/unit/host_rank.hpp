@@ -5,7 +5,7 @@
 #include <memory>
 #include <new>
 
-#include "collectives/host/describe.hpp"
+#include "collectives/describe.hpp"
 #include "collectives/host/executor.hpp"
 
 namespace pkcomm::host {

@@ -5,7 +5,7 @@
 #include <map>
 #include <thread>
 
-#include "collectives/host/describe.hpp"
+#include "collectives/describe.hpp"
 #include "numerics/dispatch_type.hpp"
 #include "platform/host/bell.hpp"
 #include "platform/host/host_platform.hpp"

@@ -119,14 +119,13 @@ bool Waiter::in_trouble(bool (*ready)(const void*), const void* self, std::span<
     const int rank = static_cast<int>(static_cast<std::uint32_t>(poison)) - 1;
     const auto code = static_cast<pkcommResult_t>(poison >> 32);
     const char* const text = view_.control(rank)->error_text;
-    fail(code, text[0] != '\0' ? rank_name(rank) + " gave up: " + text
-                               : rank_name(rank) + " died: its connection closed");
+    fail(code, reports_.gave_up(rank, text));
     return true;
   }
   for (const int peer : peers) {
     if (call_.word != 0 && calls_differ(peer)) return true;
     if (load_acquire(&view_.control(peer)->left) != 0 && !ready(self)) {
-      fail(pkcommRemoteError, rank_name(peer) + " has left the communicator");
+      fail(pkcommRemoteError, reports_.left(peer));
       return true;
     }
   }
@@ -138,12 +137,12 @@ bool Waiter::calls_differ(int peer) {
   if (operation_of(word) < operation_of(call_.word)) return false;
   if (operation_of(word) == operation_of(call_.word)) return !demand(word, call_.word, peer);
   // The peer is ahead and its progress word is another operation's: its list of calls still tells.
-  const CallRecord theirs = call_of(peer, operation_of(call_.word));
-  return theirs.word != 0 && !demand(theirs.word, call_.word, peer);
+  const std::uint64_t theirs = load_acquire(&view_.call(peer, operation_of(call_.word))->word);
+  return operation_of(theirs) == operation_of(call_.word) && !demand(theirs, call_.word, peer);
 }
 
-CallRecord Waiter::call_of(int rank, std::uint64_t operation) const {
-  const CallRecord* const record = view_.call(rank, operation);
+CallRecord Waiter::call_of(int rank, std::uint64_t index) const {
+  const CallRecord* const record = view_.call(rank, index);
   CallRecord copy{};
   copy.word = load_acquire(&record->word);
   copy.count = load_relaxed(&record->count);
@@ -152,53 +151,26 @@ CallRecord Waiter::call_of(int rank, std::uint64_t operation) const {
   copy.op = load_relaxed(&record->op);
   copy.root = load_relaxed(&record->root);
   copy.fingerprint = load_relaxed(&record->fingerprint);
-  return operation_of(copy.word) == operation ? copy : CallRecord{};
+  return copy;
 }
 
 bool Waiter::demand(std::uint64_t seen, std::uint64_t wanted, int peer) {
   if (seen == wanted) return true;
-  fail_mismatch(peer);
+  CallRecords theirs, own;
+  for (std::size_t i = 0; i < kCalls; ++i) {
+    theirs[i] = call_of(peer, i);
+    own[i] = call_of(view_.rank, i);
+  }
+  fail(pkcommMismatch, reports_.mismatch(peer, theirs, own, operation_of(wanted)));
   return false;
 }
 
-void Waiter::fail_mismatch(int peer) {
-  // The words tell that calls differ, and the lists of calls which: perhaps an earlier one, in which the two ranks brought
-  // each other nothing.
-  const std::uint64_t last = operation_of(call_.word);
-  std::uint64_t first = last;
-  for (std::uint64_t m = last; m > 0 && m + kCalls > last; --m) {
-    const CallRecord theirs = call_of(peer, m), own = call_of(view_.rank, m);
-    if (theirs.word != 0 && own.word != 0 && theirs.fingerprint != own.fingerprint) first = m;
-  }
-  const CallRecord theirs = call_of(peer, first), own = call_of(view_.rank, first);
-  const std::string what = theirs.word != 0 ? options_.describe(theirs) : "something else";
-  const std::string here = options_.describe(own.word != 0 ? own : call_);
-  std::string text =
-      rank_name(peer) + " called " + what + ", this rank (" + std::to_string(view_.rank) + ") " + here;
-  if (theirs.fingerprint == own.fingerprint) {
-    text += ", but another of their calls before was not the same";
-  } else if (what == here) {
-    text += " with other symmetric memory";  // all else that a fingerprint has in it is in the words
-  }
-  fail(pkcommMismatch, text + ", operation " + std::to_string(first));
-}
-
 void Waiter::fail_timeout(std::span<const int> peers, const char* phase, std::int64_t waited_ms) {
-  const std::uint64_t operation = operation_of(call_.word);
-  std::string text = options_.describe(call_);
-  if (operation != 0) text += ", operation " + std::to_string(operation);
-  text += ": rank " + std::to_string(view_.rank) + " waited " + std::to_string(waited_ms) + " ms (" + phase +
-          ") for";
-  const char* separator = " ";
+  std::vector<Reports::Awaited> awaited;
   for (const int peer : peers) {
-    text += separator + rank_name(peer);
-    separator = ", ";
-    if (operation != 0) {
-      text += ", which has entered operation " +
-              std::to_string(operation_of(load_acquire(view_.progress(view_.rank, peer))));
-    }
+    awaited.push_back({peer, operation_of(load_acquire(view_.progress(view_.rank, peer)))});
   }
-  fail(pkcommTimeout, std::move(text));
+  fail(pkcommTimeout, reports_.timeout(call_, awaited, phase, waited_ms));
 }
 
 void Waiter::fail(pkcommResult_t code, std::string text) {
@@ -222,7 +194,7 @@ void Waiter::fail(pkcommResult_t code, std::string text) {
 void Waiter::abort() {
   store_release(&view_.control(view_.rank)->aborted, std::uint64_t{1});
   ring_bell(view_.control(view_.rank));
-  fail(pkcommAborted, "the communicator was aborted by rank " + std::to_string(view_.rank));
+  fail(pkcommAborted, reports_.aborted());
 }
 
 Status Waiter::report() const {
@@ -235,11 +207,6 @@ Status Waiter::look() {
   if (!failed() && load_relaxed(&own->poison) == 0 && load_relaxed(&own->aborted) == 0) return {};
   (void)end();
   return report();
-}
-
-std::string Waiter::rank_name(int rank) const {
-  return "rank " + std::to_string(rank) + " (pid " +
-         std::to_string(options_.pids[static_cast<std::size_t>(rank)]) + ")";
 }
 
 }  // namespace pkcomm::host

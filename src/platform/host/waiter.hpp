@@ -14,19 +14,21 @@
 #include "base/status.hpp"
 #include "platform/host/atomic_word.hpp"
 #include "protocol/layout.hpp"
+#include "protocol/reports.hpp"
 
 namespace pkcomm::host {
 
 struct WaiterOptions {
-  std::int64_t timeout_ms = 0;                           // 0: no deadline
-  std::int64_t spin_us = 0;                              // before yielding and sleeping
-  std::vector<std::int64_t> pids;                        // of each rank, for messages
-  std::string (*describe)(const CallRecord&) = nullptr;  // "all_reduce float 1000 sum"
+  std::int64_t timeout_ms = 0;     // 0: no deadline
+  std::int64_t spin_us = 0;        // before yielding and sleeping
+  std::vector<std::int64_t> pids;  // of each rank, for messages
+  Reports::Describe describe = nullptr;
 };
 
 class Waiter {
  public:
-  Waiter(const View& view, WaiterOptions options) : view_(view), options_(std::move(options)) {}
+  Waiter(const View& view, WaiterOptions options)
+      : view_(view), options_(std::move(options)), reports_(view.rank, options_.pids, options_.describe) {}
 
   const View& view() const noexcept { return view_; }
   bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
@@ -66,13 +68,12 @@ class Waiter {
                    const char* phase);
   bool in_trouble(bool (*ready)(const void*), const void* self, std::span<const int> peers);
   bool calls_differ(int peer);
-  void fail_mismatch(int peer);
   void fail_timeout(std::span<const int> peers, const char* phase, std::int64_t waited_ms);
-  std::string rank_name(int rank) const;
-  CallRecord call_of(int rank, std::uint64_t operation) const;
+  CallRecord call_of(int rank, std::uint64_t index) const;
 
   const View view_;
   const WaiterOptions options_;
+  const Reports reports_;
   CallRecord call_{};
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;

@@ -5,9 +5,9 @@
 
 #include "protocol/layout.hpp"
 
-namespace pkcomm::host {
+namespace pkcomm {
 
 /// "all_reduce float 1000 sum", "broadcast half 12 root 1".
 std::string describe_call(const CallRecord& call);
 
-}  // namespace pkcomm::host
+}  // namespace pkcomm

@@ -1,14 +1,14 @@
 // Words of a call record; the names are those of the descriptors and of numerics.
-#include "collectives/host/describe.hpp"
+#include "collectives/describe.hpp"
 
 #include "collectives/descriptors.hpp"
 #include "numerics/dispatch_type.hpp"
 
-namespace pkcomm::host {
+namespace pkcomm {
 
 std::string describe_call(const CallRecord& call) {
   const auto collective = static_cast<Collective>(call.collective);
-  std::string text(pkcomm::name(collective));
+  std::string text(name(collective));
   if (collective == Collective::kBarrier) return text;
   text += ' ';
   text += numerics::name(static_cast<pkcommDataType_t>(call.dtype));
@@ -24,4 +24,4 @@ std::string describe_call(const CallRecord& call) {
   return text;
 }
 
-}  // namespace pkcomm::host
+}  // namespace pkcomm
