@@ -8,6 +8,7 @@
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "bootstrap/process.hpp"
+#include "topology/multicast_switch.hpp"
 #include "topology/placement.hpp"
 #include "topology/topology.hpp"
 
@@ -109,7 +110,8 @@ Status Communicator::bind_dispatcher(PlatformKind platform, const DeviceFacts& f
   if (platform == PlatformKind::kCuda) {
     // One stands for all: their names are compared at init, through the tuning tables that they lead to.
     machine.gpus.push_back({.name = facts.name, .arch = facts.arch, .sms = facts.sms});
-    machine.multicast_off = "this version uses unicast alone";
+    const std::string off = topology::multicast_switched_off();
+    machine.multicast_off = off.empty() ? "this version uses unicast alone" : off;
   }
   dispatch::Capabilities capabilities = dispatch::capabilities_of(machine);
   if (environment::get<environment::Var::kMulticast>() == environment::MulticastChoice::kRequire) {
