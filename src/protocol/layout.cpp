@@ -39,7 +39,11 @@ Layout Layout::make(int nranks, std::uint64_t staging) {
   layout.calls = place(kCalls * sizeof(CallRecord));
   layout.own = place(kOwnBytes);
 
-  // Shares of the staging: 1/4 packets, 3/8 raw, 1/8 copy engine, 1/4 pair rings.
+  // The areas share what the words above leave, so that all of it is no more than was asked for. With very many ranks the
+  // words take more than half; the areas then have that half all the same. Shares: 1/4 packets, 3/8 raw, 1/8 copy
+  // engine, 1/4 pair rings.
+  constexpr std::uint64_t kRounding = 4 * kPage;
+  staging = std::max(staging / 2, staging - std::min(staging, end + kRounding));
   layout.ll_capacity = std::clamp<std::uint64_t>(round_down(staging / 4 / slots / 2, 64), 64, kMostPackets);
   layout.slot_bytes = std::max<std::uint64_t>(round_down(staging / 8 * 3 / slots, 1024), 1024);
   layout.engine_bytes = std::max<std::uint64_t>(round_down(staging / 8 / slots, 1024), 1024);

@@ -62,7 +62,7 @@ struct Layout {
   std::uint64_t pair_chunk;              // bytes of one chunk of a pair's ring
   std::uint64_t bytes;                   // of all this; the heap starts here
 
-  /// `staging` is the sum of the four staging areas, at least kMinStaging for the number of ranks.
+  /// `staging`: bytes of all this, words and staging areas. Very many ranks may need more for their words.
   static Layout make(int nranks, std::uint64_t staging);
 };
 

@@ -18,6 +18,6 @@ TEST_CASE("each of the four variables switches multicast off, and is named", "[u
       {"TORCH_SYMM_MEM_DISABLE_MULTICAST", "1"},
       {"NVSHMEM_DISABLE_NVLS", "1"},
   }));
-  const Environment one({{variable, value}});
+  const Environment one(std::map<std::string, std::string>{{variable, value}});
   CHECK(multicast_switched_off() == variable + "=" + value);
 }
