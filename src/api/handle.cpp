@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include "bootstrap/process.hpp"
+#include "base/process.hpp"
 
 namespace pkcomm::api {
 namespace {
@@ -22,8 +22,7 @@ Status not_live() {
 }  // namespace
 
 pkcommComm_t make_handle(std::unique_ptr<Communicator> communicator) {
-  auto* const handle =
-      new pkcommComm{kMagic, bootstrap::process_generation(), {0}, {true}, std::move(communicator)};
+  auto* const handle = new pkcommComm{kMagic, process_generation(), {0}, {true}, std::move(communicator)};
   handle->next = all_handles.load(std::memory_order_relaxed);
   while (!all_handles.compare_exchange_weak(handle->next, handle)) {
   }
@@ -39,7 +38,7 @@ Pin::Pin(pkcommComm_t handle) : handle_(handle) {
     status_ = not_live();
     return;
   }
-  if (handle->generation != bootstrap::process_generation()) {
+  if (handle->generation != process_generation()) {
     status_ = Status(pkcommInvalidUsage, "comm was made before a fork: it stayed with the parent process");
     return;
   }

@@ -20,8 +20,8 @@
 #include <utility>
 
 #include "base/environment.hpp"
+#include "base/process.hpp"
 #include "bootstrap/nonce.hpp"
-#include "bootstrap/process.hpp"
 
 namespace pkcomm::bootstrap {
 namespace {

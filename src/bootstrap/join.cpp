@@ -5,6 +5,7 @@
 
 #include "bootstrap/membership.hpp"
 #include "bootstrap/mesh_connect.hpp"
+#include "bootstrap/process.hpp"
 #include "bootstrap/rendezvous.hpp"
 #include "bootstrap/rendezvous_client.hpp"
 #include "bootstrap/seat.hpp"

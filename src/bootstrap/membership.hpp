@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
+#include "base/process.hpp"
 #include "base/status.hpp"
 #include "bootstrap/deadline.hpp"
 #include "bootstrap/mesh.hpp"
 #include "bootstrap/monitor.hpp"
-#include "bootstrap/process.hpp"  // process_generation()
 #include "pkcomm/pkcomm.h"
 
 namespace pkcomm::bootstrap {

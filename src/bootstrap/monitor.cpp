@@ -14,8 +14,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/process.hpp"
 #include "bootstrap/private_fd.hpp"
-#include "bootstrap/process.hpp"
 
 namespace pkcomm::bootstrap {
 

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "bootstrap/process.hpp"
+#include "base/process.hpp"
 
 namespace pkcomm::bootstrap {
 namespace {

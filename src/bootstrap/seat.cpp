@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "bootstrap/process.hpp"
+#include "base/process.hpp"
 #include "bootstrap/wire.hpp"
 
 namespace pkcomm::bootstrap {

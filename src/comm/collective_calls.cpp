@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/checked.hpp"
-#include "base/mix.hpp"
+#include "base/hash.hpp"
 #include "collectives/descriptors.hpp"
 #include "comm/communicator.hpp"
 #include "comm/group.hpp"

@@ -7,7 +7,7 @@
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
-#include "bootstrap/process.hpp"
+#include "base/process.hpp"
 #include "topology/multicast_switch.hpp"
 #include "topology/placement.hpp"
 #include "topology/topology.hpp"
@@ -55,7 +55,7 @@ Status Communicator::start() {
 }
 
 Status Communicator::start_in_background() {
-  PK_ASSIGN(starter_, bootstrap::start_thread("pkcomm-start", [this] { (void)start(); }));
+  PK_ASSIGN(starter_, start_thread("pkcomm-start", [this] { (void)start(); }));
   return {};
 }
 

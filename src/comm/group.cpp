@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "bootstrap/process.hpp"
+#include "base/process.hpp"
 
 namespace pkcomm {
 namespace {
@@ -75,8 +75,7 @@ Status Group::finish() {
     std::vector<Status> results(starts_.size());
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < starts_.size(); ++i) {
-      auto thread =
-          bootstrap::start_thread("pkcomm-start", [this, &results, i] { results[i] = starts_[i](); });
+      auto thread = start_thread("pkcomm-start", [this, &results, i] { results[i] = starts_[i](); });
       if (thread.ok()) {
         threads.push_back(std::move(thread).value());
       } else {

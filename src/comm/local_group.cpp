@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "bootstrap/process.hpp"
+#include "base/process.hpp"
 
 namespace pkcomm {
 namespace {
@@ -12,7 +12,7 @@ struct Registry {
   std::mutex mutex;
   std::map<const bootstrap::Membership*, std::weak_ptr<LocalGroup>> groups;
 };
-bootstrap::PerProcess<Registry> registry;
+PerProcess<Registry> registry;
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // Sends, receives, all_to_all_v, and the one-sided calls.
 #include "base/checked.hpp"
-#include "base/mix.hpp"
+#include "base/hash.hpp"
 #include "comm/communicator.hpp"
 #include "comm/group.hpp"
 #include "numerics/dispatch_type.hpp"

@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "base/json.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "dispatch/hash.hpp"
 
 namespace pkcomm::dispatch {
 namespace {

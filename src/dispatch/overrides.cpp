@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "collectives/descriptors.hpp"
-#include "dispatch/hash.hpp"
 
 namespace pkcomm::dispatch {
 namespace {

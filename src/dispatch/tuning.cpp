@@ -7,9 +7,9 @@
 #include <tuple>
 #include <utility>
 
+#include "base/hash.hpp"
 #include "base/json.hpp"
 #include "collectives/descriptors.hpp"
-#include "dispatch/hash.hpp"
 #include "dispatch/tables/tables.hpp"
 
 namespace pkcomm::dispatch {

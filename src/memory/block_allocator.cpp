@@ -1,7 +1,7 @@
 // First fit over two maps by offset: the free ranges, which never touch each other, and the blocks.
 #include "memory/block_allocator.hpp"
 
-#include "base/mix.hpp"
+#include "base/hash.hpp"
 
 namespace pkcomm {
 

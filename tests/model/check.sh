@@ -62,7 +62,12 @@ search() {
   fi
   timeout "$search_seconds" ./pan "-m$depth" "${flags[@]}" >"$work/out" 2>&1
   local status=$?
-  [[ $status == 124 ]] && echo "the search took more than $search_seconds s" >>"$work/out"
+  # pan itself ends with 0 or 1, whatever it found; anything else comes from outside, or is a fault of pan.
+  case $status in
+    0 | 1) ;;
+    124) echo "the search took more than $search_seconds s" >>"$work/out" ;;
+    *) echo "the search ended with status $status$( ((status > 128)) && echo ", signal $((status - 128))")" >>"$work/out" ;;
+  esac
   case $expected in
     holds)
       [[ $status == 0 ]] && grep -q 'errors: 0$' "$work/out" && grep -q '^Full statespace search' "$work/out" &&

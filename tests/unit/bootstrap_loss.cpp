@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/process.hpp"
 #include "bootstrap/endpoint.hpp"
+#include "bootstrap/process.hpp"
 #include "bootstrap_support.hpp"
 #include "support/catch.hpp"
 

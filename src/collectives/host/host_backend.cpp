@@ -5,11 +5,11 @@
 #include <map>
 #include <thread>
 
+#include "base/process.hpp"
 #include "collectives/describe.hpp"
 #include "numerics/dispatch_type.hpp"
 #include "platform/host/bell.hpp"
 #include "platform/host/host_platform.hpp"
-#include "platform/host/process_wide.hpp"
 
 namespace pkcomm::host {
 
@@ -115,8 +115,15 @@ Status HostBackend::launch_group(std::vector<Launch> group) {
           }
         };
         std::vector<std::thread> others;
-        for (std::size_t i = 1; i < own->size(); ++i)
-          others.push_back(make_library_thread([&run, i] { run(i); }));
+        for (std::size_t i = 1; i < own->size(); ++i) {
+          auto thread = start_thread("pkcomm-rank", [&run, i] { run(i); });
+          if (thread.ok()) {
+            others.push_back(std::move(thread).value());
+          } else {
+            results[i] = thread.status();
+            (*own)[i].backend->abort();  // or its peers would wait for it
+          }
+        }
         run(0);
         for (std::thread& thread : others) thread.join();
         for (Status& status : results) {

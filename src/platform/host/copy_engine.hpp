@@ -24,11 +24,14 @@ class CopyWorker {
     std::uint64_t bytes;
     std::uint64_t* pending;  // of the client; counted down under mutex_
   };
+  void start();
   void run();
+  void copy_first(std::unique_lock<std::mutex>& lock);
 
   std::mutex mutex_;
   std::condition_variable wanted_, done_;
   std::deque<Copy> copies_;
+  bool threadless_ = false;  // no thread could be started: whoever drains copies
 };
 
 /// One client's view of the worker.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "platform/host/process_wide.hpp"
+#include "base/process.hpp"
 
 namespace pkcomm::host {
 namespace {
@@ -11,6 +11,8 @@ namespace {
 // Devices on whose default streams this thread has put work: what NULL means to it when it waits. Others' default streams
 // are not its business: their work may need what this thread does next.
 thread_local std::vector<int> used_devices;
+
+PerProcess<HostPlatform> platform;
 
 bool names_default(pkcommStream_t handle) {
   // NULL, cudaStreamLegacy, cudaStreamPerThread.
@@ -24,9 +26,7 @@ Status not_a_stream(pkcommStream_t handle) {
 
 }  // namespace
 
-HostPlatform& HostPlatform::instance() {
-  return process_wide<HostPlatform>([](HostPlatform&) {});
-}
+HostPlatform& HostPlatform::instance() { return platform.get(); }
 
 Result<pkcommStream_t> HostPlatform::create_stream() {
   auto stream = std::make_shared<Stream>();

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <chrono>
 
-#include "platform/host/process_wide.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
 #include "platform/host/stream.hpp"
 
 namespace pkcomm::host {
@@ -14,10 +15,14 @@ namespace {
 constexpr auto kRound = std::chrono::microseconds(400);
 constexpr int kIdleRounds = 250;  // 100 ms without any work: then sleep until there is some
 
+PerProcess<Steward> steward;
+
 }  // namespace
 
 Steward& Steward::instance() {
-  return process_wide<Steward>([](Steward& steward) { start_library_thread([&steward] { steward.run(); }); });
+  return steward.get([](Steward& self) {
+    log_if_failed(start_background_thread("pkcomm-steward", [&self] { self.run(); }));
+  });
 }
 
 void Steward::add(Stream* stream) {

@@ -3,7 +3,8 @@
 
 #include <chrono>
 
-#include "platform/host/process_wide.hpp"
+#include "base/log.hpp"
+#include "base/process.hpp"
 #include "platform/host/steward.hpp"
 
 namespace pkcomm::host {
@@ -100,7 +101,14 @@ void Stream::start_worker() {
   {
     const std::lock_guard lock(mutex_);
     if (ending_) return;
-    if (!worker_.joinable()) worker_ = make_library_thread([this] { work(); });
+    if (!worker_.joinable()) {
+      auto worker = start_thread("pkcomm-stream", [this] { work(); });
+      if (!worker.ok()) {  // the steward will ask again
+        log_once("stream worker", LogLevel::kWarn, worker.status().message());
+        return;
+      }
+      worker_ = std::move(worker).value();
+    }
     worker_wanted_ = true;
   }
   changed_.notify_all();
