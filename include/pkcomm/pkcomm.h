@@ -9,12 +9,12 @@
  * A program in six steps: one rank makes a unique id and hands it to the others by any means; every rank enters
  * pkcommCommInitRank; every rank enqueues the same collectives in the same order, each on a stream; the stream is
  * synchronised; pkcommCommFinalize and pkcommCommDestroy end it. The file is in that order: types, errors, start-up,
- * collectives, point-to-point, one-sided calls, symmetric memory, groups, the dispatcher's reasons, host streams.
+ * collectives, point-to-point, one-sided calls, symmetric memory, groups, the dispatcher's reasons, streams.
  *
  * Rules that hold for every function
  * - Counts are elements, `bytes` are bytes, offsets and pointers are bytes; sizes may exceed 2^31.
  * - The result of an asynchronous operation is on the stream; an error that happens there is found by
- *   pkcommCommGetAsyncError, and on host streams by pkcommStreamSynchronize as well.
+ *   pkcommCommGetAsyncError, and on the host platform by pkcommStreamSynchronize as well.
  * - A function that fails has enqueued nothing, kept nothing and changed nothing, unless it says otherwise.
  * - The text of the last failure is at pkcommGetLastError; it names the argument, its value and what is allowed.
  * - No call waits for ever: see pkcommConfig_t::timeout_ms and ::init_timeout_ms.
@@ -136,7 +136,7 @@ typedef struct {
   int blocking;     /**< 1: init, split and finalize return when done; 0: poll pkcommCommGetAsyncError */
   int min_ctas;     /**< least CTAs of one operation, 1..64; equal on all ranks */
   int max_ctas;     /**< most CTAs of one operation, 1..64; equal on all ranks */
-  int device;       /**< device of this rank; host platform: any number, ranks may share one. Default: rank */
+  int device;       /**< of this rank; default: the caller's current device. Host platform: any, default the rank */
   const char* name; /**< shown in messages; copied; NULL: none */
   int64_t timeout_ms; /**< deadline of each wait of running work; 0: none; negative: PKCOMM_TIMEOUT */
   int64_t
@@ -242,7 +242,7 @@ PKCOMM_API pkcommResult_t pkcommCommInitRankConfig(pkcommComm_t* comm, int nrank
  *
  * @param comms    Receives `ndevices` handles.
  * @param ndevices 1 to 1024.
- * @param devices  Device of each rank; NULL: 0, 1, 2, ... On the host platform ranks may share a number.
+ * @param devices  Device of each rank; NULL: 0, 1, 2, ... Ranks may share one.
  * Ownership: as pkcommCommInitRankConfig, each handle.
  * Threads:   any.
  * Errors:    as pkcommCommInitRankConfig; all handles are NULL then.
@@ -569,13 +569,13 @@ PKCOMM_API pkcommResult_t pkcommHeapMulticastPointer(pkcommComm_t comm, const vo
 
 /**
  * Makes [ptr, ptr+bytes) a window: memory that collectives use without staging. Heap memory is one by birth and may be
- * registered as well. The host platform can share no other memory between ranks and says so.
+ * registered as well. This version shares no other memory between ranks and says so.
  * Collective: all ranks, in the same order, with equal `bytes`; all succeed or all fail.
  *
  * @param window Receives the handle; NULL after a failure, never after success.
  * Ownership: pkcommWindowDeregister ends it; the memory must outlive it.
  * Threads:   one caller at a time for one communicator.
- * Errors:    pkcommUnsupported      memory that this platform cannot share;
+ * Errors:    pkcommUnsupported      memory that this version cannot share;
  *            pkcommInvalidUsage     sizes or offsets differ between ranks (the text gives both);
  *            pkcommInvalidArgument  null pointer, bytes 0.
  */
@@ -651,47 +651,49 @@ typedef struct {
 PKCOMM_API pkcommResult_t pkcommExplain(const pkcommExplainRequest_t* request, pkcommComm_t comm,
                                         pkcommExplanation_t* explanation, char* text, size_t capacity);
 
-/* ------------------------------------------------------------------------------------------------ host streams
+/* ------------------------------------------------------------------------------------------------ streams
  *
- * Streams of the host platform: each runs its work in order. Whoever synchronises a stream runs its work on the calling
- * thread; a background thread takes over work that nobody waits for, within about a millisecond. NULL names the
- * default stream of a communicator's device.
+ * On CUDA these make and use the driver's streams, and any other cudaStream_t serves as well: they are here so that one
+ * program runs on both platforms. On the host platform they are the only ones: each runs its work in order; whoever
+ * synchronises a stream runs its work on the calling thread, and a background thread takes over work that nobody waits
+ * for, within about a millisecond. NULL names the default stream: on CUDA of the current device (the legacy one), on
+ * the host of a communicator's device.
  */
 
 /**
- * Makes a host stream.
+ * Makes a stream; on CUDA on the current device, not synchronising with the legacy default stream.
  * Threads: any. Errors: pkcommInvalidArgument  stream is null; pkcommOutOfMemory.
  */
 PKCOMM_API pkcommResult_t pkcommStreamCreate(pkcommStream_t* stream);
 
 /**
- * Waits for the work of `stream` and frees it.
- * Threads: no other thread may use the stream. Errors: pkcommInvalidArgument  not a live host stream (NULL included).
+ * Frees `stream`; on the host platform waits for its work before.
+ * Threads: no other thread may use the stream. Errors: pkcommInvalidArgument  not a live stream (NULL included).
  */
 PKCOMM_API pkcommResult_t pkcommStreamDestroy(pkcommStream_t stream);
 
 /**
  * Waits until everything enqueued before this call has run.
  *
- * @param stream A host stream; NULL: the default streams on which the calling thread has put work.
+ * @param stream Host platform: NULL names the default streams on which the calling thread has put work.
  * Threads: any. Must not be called from a function that runs on a stream.
- * Errors:  pkcommInvalidArgument  not a live host stream; or the first failure of its work since the last
- *          synchronisation, which pkcommCommGetAsyncError keeps as well.
+ * Errors:  pkcommInvalidArgument  not a live stream. On the host platform also the first failure of its work since the
+ *          last synchronisation, which pkcommCommGetAsyncError keeps as well; on CUDA that alone tells of failures.
  */
 PKCOMM_API pkcommResult_t pkcommStreamSynchronize(pkcommStream_t stream);
 
 /**
  * pkcommSuccess where all work has run, pkcommInProgress where not; never waits. NULL as in pkcommStreamSynchronize.
- * Threads: any. Errors: pkcommInvalidArgument  not a live host stream.
+ * Threads: any. Errors: pkcommInvalidArgument  not a live stream.
  */
 PKCOMM_API pkcommResult_t pkcommStreamQuery(pkcommStream_t stream);
 
 /**
  * Enqueues a function: it is called with `argument` when everything before it on the stream has run.
  *
- * @param stream   A host stream; NULL: the default stream of device 0.
+ * @param stream   Host platform: NULL names the default stream of device 0.
  * @param function Must not call pkcomm, and must return.
- * Threads: any. Errors: pkcommInvalidArgument  function is null, or not a live host stream.
+ * Threads: any. Errors: pkcommInvalidArgument  function is null, or not a live stream.
  */
 PKCOMM_API pkcommResult_t pkcommStreamEnqueue(pkcommStream_t stream, void (*function)(void*), void* argument);
 

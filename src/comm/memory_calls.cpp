@@ -67,7 +67,7 @@ Result<pkcommWindow*> Communicator::register_window(void* ptr, std::size_t bytes
     if (all[rank].offset == kNone) {
       return Status(pkcommUnsupported,
                     "window: the memory of rank " + std::to_string(rank) +
-                        " is not of the symmetric heap, and the host platform can share no other");
+                        " is not of the symmetric heap, and this version can share no other");
     }
   }
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
