@@ -1,23 +1,57 @@
 // Which platforms this build has, and which of them the process uses.
+#include <pthread.h>
+
 #include <atomic>
 
 #include "base/environment.hpp"
+#include "base/log.hpp"
+#if PKCOMM_HAVE_CUDA
+#include "platform/cuda/process_platform.hpp"
+#endif
 #include "platform/host/host_platform.hpp"
 #include "platform/platform.hpp"
 
 namespace pkcomm {
+namespace {
 
-Result<Platform*> Platform::get() {
+/// Chosen once, since it is asked for at every synchronisation; a forked child chooses anew.
+std::atomic<Platform*> chosen{nullptr};
+
+Result<Platform*> cuda_platform() {
+#if PKCOMM_HAVE_CUDA
+  return cuda::process_platform();
+#else
+  return Status(pkcommUnsupported, "this build has the host platform only");
+#endif
+}
+
+Result<Platform*> choose() {
   using environment::PlatformChoice;
   using environment::Var;
-  // Chosen once: it is asked for at every synchronisation.
-  static std::atomic<bool> chosen{false};
-  if (chosen.load(std::memory_order_relaxed)) return static_cast<Platform*>(&host::HostPlatform::instance());
-  if (environment::get<Var::kPlatform>() == PlatformChoice::kCuda) {
-    return Status(pkcommUnsupported, "PKCOMM_PLATFORM=cuda: this build has the host platform only");
+  Platform* const host = &host::HostPlatform::instance();
+  const PlatformChoice choice = environment::get<Var::kPlatform>();
+  if (choice == PlatformChoice::kHost) return host;
+  auto cuda = cuda_platform();
+  if (cuda.ok()) return cuda;
+  const Status& why = cuda.status();
+  if (choice == PlatformChoice::kCuda) return Status(why.code(), "PKCOMM_PLATFORM=cuda: " + why.message());
+  // Where CUDA is there and fails, its program's buffers are likely on a GPU: no silent other platform.
+  if (why.code() != pkcommUnsupported) return why;
+  log_once("platform", LogLevel::kInfo, "platform host: " + why.message());
+  return host;
+}
+
+}  // namespace
+
+Result<Platform*> Platform::get() {
+  if (Platform* const platform = chosen.load(std::memory_order_acquire)) return platform;
+  static std::atomic<bool> registered{false};
+  if (!registered.exchange(true)) {
+    pthread_atfork(nullptr, nullptr, [] { chosen.store(nullptr, std::memory_order_relaxed); });
   }
-  chosen.store(true, std::memory_order_relaxed);
-  return static_cast<Platform*>(&host::HostPlatform::instance());
+  PK_ASSIGN(Platform* const platform, choose());
+  chosen.store(platform, std::memory_order_release);
+  return platform;
 }
 
 }  // namespace pkcomm
