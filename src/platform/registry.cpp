@@ -1,10 +1,9 @@
 // Which platforms this build has, and which of them the process uses.
-#include <pthread.h>
-
 #include <atomic>
 
 #include "base/environment.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #if PKCOMM_HAVE_CUDA
 #include "platform/cuda/process_platform.hpp"
 #endif
@@ -15,7 +14,7 @@ namespace pkcomm {
 namespace {
 
 /// Chosen once, since it is asked for at every synchronisation; a forked child chooses anew.
-std::atomic<Platform*> chosen{nullptr};
+PerProcess<std::atomic<Platform*>> chosen;
 
 Result<Platform*> cuda_platform() {
 #if PKCOMM_HAVE_CUDA
@@ -44,13 +43,10 @@ Result<Platform*> choose() {
 }  // namespace
 
 Result<Platform*> Platform::get() {
-  if (Platform* const platform = chosen.load(std::memory_order_acquire)) return platform;
-  static std::atomic<bool> registered{false};
-  if (!registered.exchange(true)) {
-    pthread_atfork(nullptr, nullptr, [] { chosen.store(nullptr, std::memory_order_relaxed); });
-  }
+  std::atomic<Platform*>& mine = chosen.get();
+  if (Platform* const platform = mine.load(std::memory_order_acquire)) return platform;
   PK_ASSIGN(Platform* const platform, choose());
-  chosen.store(platform, std::memory_order_release);
+  mine.store(platform, std::memory_order_release);
   return platform;
 }
 

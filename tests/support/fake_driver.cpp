@@ -2,6 +2,7 @@
 #include "support/fake_driver.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "platform/cuda/driver.hpp"
@@ -79,7 +80,7 @@ CUresult cuGetErrorName(CUresult error, const char** text) {
 
 CUresult cuGetErrorString(CUresult error, const char** text) {
   const char* name = nullptr;
-  const CUresult result = cuGetErrorName(error, &name);
+  const CUresult result = fake_cuda::cuGetErrorName(error, &name);
   *text = result == CUDA_SUCCESS ? "as the fake driver was told" : nullptr;
   return result;
 }
@@ -202,6 +203,10 @@ CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
     // The last holder's release takes along what is in the context.
     std::erase_if(state.contexts, [&](const auto& entry) { return entry.second == device; });
     std::erase_if(state.streams, [&](const auto& entry) { return entry.second.device == device; });
+    std::erase_if(state.pinned, [&](const auto& entry) {
+      if (entry.second.device == device) std::free(reinterpret_cast<void*>(entry.first));
+      return entry.second.device == device;
+    });
     std::erase_if(state.modules, [&](const auto& entry) { return entry.second.device == device; });
     return CUDA_SUCCESS;
   });

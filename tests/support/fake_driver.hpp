@@ -24,10 +24,10 @@ namespace pkcomm::test {
 struct FakeState;
 
 struct FakeLaunch {
-  std::string kernel;
+  std::string kernel{};
   int device = 0;
   CUlaunchConfig config{};  // its `attrs` are in `attributes`
-  std::vector<CUlaunchAttribute> attributes;
+  std::vector<CUlaunchAttribute> attributes{};
   bool captured = false;  // then it was not run
 };
 
@@ -36,14 +36,14 @@ struct FakeOptions {
   int driver_version = 13000;
   CUresult init_result = CUDA_SUCCESS;
   std::size_t granularity = std::size_t{2} << 20;
-  bool fabric_offered = false;                        // as the device's attribute says
-  bool fabric_works = false;                          // whether cuMemCreate then accepts it
-  std::set<std::pair<int, int>> without_peer_access;  // {device, peer}
-  std::set<std::string> missing;                      // functions that this driver has not got
-  std::set<std::string> kernels;                      // that are in every image; empty: any
-  std::map<CUdevice_attribute, int> attributes;       // beyond and above what it says by itself
+  bool fabric_offered = false;                          // as the device's attribute says
+  bool fabric_works = false;                            // whether cuMemCreate then accepts it
+  std::set<std::pair<int, int>> without_peer_access{};  // {device, peer}
+  std::set<std::string> missing{};                      // functions that this driver has not got
+  std::set<std::string> kernels{};                      // that are in every image; empty: any
+  std::map<CUdevice_attribute, int> attributes{};       // beyond and above what it says by itself
   /// Runs a kernel: the launch, and its parameters as cuLaunchKernelEx got them.
-  std::function<void(const FakeLaunch&, void** parameters)> on_launch;
+  std::function<void(const FakeLaunch&, void** parameters)> on_launch{};
 };
 
 /// While one lives, it is the process's driver; one at a time.

@@ -44,7 +44,7 @@ CUresult check_stream_work(FakeState& state, const char* call, CUstream stream) 
 
 CUresult check_pinned(FakeState& state, const char* call, const void* at, std::size_t bytes) {
   const bool pinned = std::any_of(state.pinned.begin(), state.pinned.end(), [&](const auto& entry) {
-    return inside(reinterpret_cast<CUdeviceptr>(at), bytes, entry.first, entry.second);
+    return inside(reinterpret_cast<CUdeviceptr>(at), bytes, entry.first, entry.second.bytes);
   });
   return pinned ? CUDA_SUCCESS : state.fault(std::string(call) + " with pageable memory");
 }
@@ -227,7 +227,7 @@ CUresult cuMemSetAccess(CUdeviceptr at, std::size_t bytes, const CUmemAccessDesc
 CUresult cuMemHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return call("cuMemHostAlloc", kNeedsContext | kUnsafe, [&](FakeState& state) {
     *memory = std::calloc(1, bytes);
-    state.pinned[reinterpret_cast<std::uintptr_t>(*memory)] = bytes;
+    state.pinned[reinterpret_cast<std::uintptr_t>(*memory)] = {bytes, state.device()};
     return CUDA_SUCCESS;
   });
 }
@@ -259,8 +259,8 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
       if (inside(at, 1, start, mapping.bytes)) base = start, bytes = mapping.bytes;
     }
     const bool device = base != 0;
-    for (const auto& [start, size] : state.pinned) {
-      if (inside(at, 1, start, size)) base = start, bytes = size;
+    for (const auto& [start, buffer] : state.pinned) {
+      if (inside(at, 1, start, buffer.bytes)) base = start, bytes = buffer.bytes;
     }
     for (unsigned i = 0; i < count; ++i) {
       switch (attributes[i]) {

@@ -31,6 +31,10 @@ struct FakeState {
     std::size_t bytes;
     std::set<int> devices;  // that have access
   };
+  struct Pinned {
+    std::size_t bytes;
+    int device;  // in whose context it was made, with which it goes
+  };
   struct Stream {
     int device;
     bool busy = false;
@@ -92,7 +96,7 @@ struct FakeState {
   std::map<CUmemGenericAllocationHandle, Allocation> allocations;
   std::map<CUdeviceptr, std::size_t> reservations;
   std::map<CUdeviceptr, Mapping> mappings;
-  std::map<std::uintptr_t, std::size_t> pinned;
+  std::map<std::uintptr_t, Pinned> pinned;
   std::map<CUstream, Stream> streams;
   std::set<CUevent> events;
   std::map<CUmodule, Module> modules;

@@ -2,7 +2,6 @@
 #include "platform/cuda/driver.hpp"
 
 #include <dlfcn.h>
-#include <pthread.h>
 
 #include <atomic>
 #include <cinttypes>
@@ -11,20 +10,22 @@
 #include <string>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 
 namespace pkcomm::cuda {
 namespace {
 
-/// One answer of driver(). Answers are never deleted: somebody may still use a table that a test or a fork replaced.
+/// One answer of driver(), for one process. Answers are never deleted: somebody may still use the table of one that a
+/// test or a fork has made void.
 struct Answer {
   Driver driver;
   Status status;
-  const Answer* predecessor = nullptr;  // keeps it reachable, for leak checkers
+  std::uint64_t generation = 0;  // of the process; 0 is no process's
+  bool cuda_started = false;     // by this process or by one that it was forked from
+  const Answer* previous = nullptr;
 };
 
 std::atomic<Answer*> current{nullptr};
-const Answer* replaced = nullptr;  // written by a forked child with one thread, and by tests
-bool parent_has_cuda = false;      // likewise
 Resolver testing_resolver = nullptr;
 
 std::string describe(const Driver& driver, CUresult result) {
@@ -108,7 +109,6 @@ Status fill(Resolver resolver, Driver& driver) {
 }
 
 Status start(Driver& driver) {
-  if (parent_has_cuda) return forked("");
   Resolver resolver = testing_resolver;
   if (resolver == nullptr) PK_TRY(open_libcuda(resolver));
   PK_TRY(fill(resolver, driver));
@@ -123,37 +123,30 @@ Status start(Driver& driver) {
   return check(driver.cuDriverGetVersion(&driver.version), "cuDriverGetVersion");
 }
 
-/// Forgets the answer; whether CUDA had been started.
-bool forget_answer() {
-  Answer* const answer = current.exchange(nullptr, std::memory_order_acq_rel);
-  if (answer == nullptr) return false;
-  answer->predecessor = replaced;
-  replaced = answer;
-  return answer->status.ok();
-}
-
-void after_fork_in_child() {
-  if (forget_answer()) parent_has_cuda = true;
-}
-
-/// Two threads may both come here: starting is idempotent, and the first answer holds.
-const Answer& first_answer() {
-  static std::atomic<bool> registered{false};
-  if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, after_fork_in_child);
-  auto fresh = std::make_unique<Answer>();
-  fresh->status = start(fresh->driver);
-  Answer* existing = nullptr;
-  if (!current.compare_exchange_strong(existing, fresh.get(), std::memory_order_acq_rel)) return *existing;
-  return *fresh.release();
+/// This process's answer, made if there is none. Two threads may both make it: starting is idempotent, and the first
+/// answer holds.
+const Answer& answer() {
+  Answer* known = current.load(std::memory_order_acquire);
+  const std::uint64_t generation = process_generation();
+  while (known == nullptr || known->generation != generation) {
+    auto fresh = std::make_unique<Answer>();
+    fresh->generation = generation;
+    fresh->previous = known;
+    const bool inherited = known != nullptr && known->cuda_started;
+    fresh->status = inherited ? forked("") : start(fresh->driver);
+    fresh->cuda_started = inherited || fresh->status.ok();
+    if (current.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel))
+      return *fresh.release();
+  }
+  return *known;
 }
 
 }  // namespace
 
 Result<const Driver*> driver() {
-  const Answer* const known = current.load(std::memory_order_acquire);
-  const Answer& answer = known != nullptr ? *known : first_answer();
-  if (!answer.status.ok()) return answer.status;
-  return &answer.driver;
+  const Answer& mine = answer();
+  if (!mine.status.ok()) return mine.status;
+  return &mine.driver;
 }
 
 Status failure(CUresult result, const char* call, std::initializer_list<Detail> details) {
@@ -171,9 +164,10 @@ Status failure(CUresult result, const char* call, std::initializer_list<Detail> 
 }
 
 void set_resolver_for_testing(Resolver resolver) {
-  forget_answer();
-  parent_has_cuda = false;
   testing_resolver = resolver;
+  auto none = std::make_unique<Answer>();
+  none->previous = current.load(std::memory_order_acquire);
+  current.store(none.release(), std::memory_order_release);
 }
 
 }  // namespace pkcomm::cuda
