@@ -66,6 +66,8 @@ TEST_CASE("C40 an odd value is used and right, or refused with one line", "[inte
     for (const std::string value : kValues) {
       CAPTURE(variable.name, value);
       const bool good = std::find(variable.good.begin(), variable.good.end(), value) != variable.good.end();
+      // A process with a GPU takes a second to start, and what is refused is refused before there is a platform.
+      if (on_cuda() && !good && value != "abc" && value != "-1") continue;
       Crew crew(Crew::kCaptured);
       crew.start(1, [&](int, Failures& failures) {
         ::setenv(variable.name, value.c_str(), 1);
@@ -111,6 +113,7 @@ TEST_CASE("C40 odd values reduce 512 MiB rightly", "[integration][C40][slow]") {
   Crew crew(Crew::kCaptured);
   crew.start(1, [&](int, Failures& failures) {
     ::setenv(row.name, row.value, 1);
+    reserve_visible((std::size_t{2} << 30) + 4096);
     run_threads(
         2, failures, [](Rank& self) { expect_float_sums(self, std::size_t{128} << 20, "512 MiB"); }, kUnset);
   });
@@ -187,10 +190,11 @@ TEST_CASE("C41 misspelt variables and names are told, once, with what was meant"
                   "all_reduce is done by " + algorithm);
       self.expect(row.not_all_reduce == nullptr || algorithm != row.not_all_reduce,
                   "all_reduce is done by " + algorithm);
-      int value = self.rank == 1 ? 77 : 0;
-      self.ok(pkcommBroadcast(&value, &value, 1, pkcommInt32, 1, self.comm, self.stream), "broadcast");
+      Visible<int> value{self.rank == 1 ? 77 : 0};
+      self.ok(pkcommBroadcast(value.data(), value.data(), 1, pkcommInt32, 1, self.comm, self.stream),
+              "broadcast");
       self.synchronize("broadcast");
-      self.expect(value == 77, "broadcast gave " + std::to_string(value));
+      self.expect(value[0] == 77, "broadcast gave " + std::to_string(value[0]));
     });
   });
   const Crew::Ending ending = crew.wait(0);
@@ -209,9 +213,10 @@ TEST_CASE("C41 a forced algorithm that a collective lacks gives way, and it is s
     run_threads(2, failures, [](Rank& self) {
       expect_float_sums(self, 1024);
       for (int i = 0; i < 3; ++i) {
-        const int mine = self.rank + 5;
-        int all[2] = {};
-        self.ok(pkcommAllGather(&mine, all, 1, pkcommInt32, self.comm, self.stream), "all_gather");
+        const Visible<int> mine{self.rank + 5};
+        Visible<int> all(2);
+        self.ok(pkcommAllGather(mine.data(), all.data(), 1, pkcommInt32, self.comm, self.stream),
+                "all_gather");
         self.synchronize("all_gather");
         self.expect(all[0] == 5 && all[1] == 6, "all_gather is wrong");
       }
@@ -242,6 +247,7 @@ bool whole_lines(const std::string& text) {
 }  // namespace
 
 TEST_CASE("C42 standard output stays empty, and lines are whole and written at once", "[integration][C42]") {
+  if (!a_device_each(2)) return;
   const std::string level = GENERATE("", "info", "debug");
   CAPTURE(level);
   Shared<Ids> ids;
@@ -275,6 +281,7 @@ TEST_CASE("C42 standard output stays empty, and lines are whole and written at o
 }
 
 TEST_CASE("C42 a file pattern gives each process its file", "[integration][C42]") {
+  if (!a_device_each(2)) return;
   char directory[] = "/tmp/pkcomm-test-XXXXXX";
   REQUIRE(::mkdtemp(directory) != nullptr);
   char host[256] = {};
@@ -363,6 +370,7 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   ::sched_getaffinity(0, sizeof allowed, &allowed);
   int core = 0;
   while (!CPU_ISSET(core, &allowed)) ++core;
+  use_device(device_of(rank));
   make_odd(core);
   const Surroundings before = Surroundings::now();
   const auto watch = [&](const char* call, pkcommResult_t result, pkcommResult_t wanted) {
@@ -378,16 +386,18 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   watch("stream", pkcommStreamCreate(&stream), pkcommSuccess);
 
   // Rounded to nearest although the caller rounds upward, and no denormal lost: 1 + 2^-24 is 1, 2^-149 + 0 is 2^-149.
-  float small[2] = {rank == 0 ? 1.0F : 0x1p-24F, 0}, sums[2] = {};
+  Visible<float> small{rank == 0 ? 1.0F : 0x1p-24F, 0}, sums(2);
   const std::uint32_t denormal = rank == 0 ? 1 : 0;
   std::memcpy(&small[1], &denormal, sizeof denormal);
-  watch("all_reduce", pkcommAllReduce(small, sums, 2, pkcommFloat32, pkcommSum, comm, stream), pkcommSuccess);
-  watch("synchronize", pkcommStreamSynchronize(stream), pkcommSuccess);
+  watch("all_reduce", pkcommAllReduce(small.data(), sums.data(), 2, pkcommFloat32, pkcommSum, comm, stream),
+        pkcommSuccess);
+  watch("synchronize", finish(comm, stream).result, pkcommSuccess);
   std::uint32_t bits[2] = {};
-  std::memcpy(bits, sums, sizeof bits);
+  std::memcpy(bits, sums.data(), sizeof bits);
   if (bits[0] != 0x3f800000 || bits[1] != 1)
     failures.add("the caller's floating-point modes changed the sum");
-  watch("all_reduce of nothing", pkcommAllReduce(nullptr, sums, 2, pkcommFloat32, pkcommSum, comm, stream),
+  watch("all_reduce of nothing",
+        pkcommAllReduce(nullptr, sums.data(), 2, pkcommFloat32, pkcommSum, comm, stream),
         pkcommInvalidArgument);
 
   watch("split", pkcommCommSplit(comm, 0, rank, &part, nullptr), pkcommSuccess);
@@ -409,13 +419,15 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   watch("destroy", pkcommCommDestroy(comm), pkcommSuccess);
   watch("destroy twice", pkcommCommDestroy(comm), pkcommInvalidArgument);
   watch("stream destroy", pkcommStreamDestroy(stream), pkcommSuccess);
-  watch("stream destroy twice", pkcommStreamDestroy(stream), pkcommInvalidArgument);
+  // A CUDA stream that has been destroyed is an address of the driver's and nobody's to check.
+  if (!on_cuda()) watch("stream destroy twice", pkcommStreamDestroy(stream), pkcommInvalidArgument);
   watch("id", pkcommGetUniqueId(nullptr), pkcommInvalidArgument);
 }
 
 }  // namespace
 
 TEST_CASE("C43 calls leave the thread and the process as they were", "[integration][C43]") {
+  if (!a_device_each(2)) return;
   const bool on_worker = GENERATE(false, true);
   CAPTURE(on_worker);
   Shared<Ids> ids;
