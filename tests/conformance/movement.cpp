@@ -1,11 +1,10 @@
 // The collectives that move blocks: every algorithm, several shapes, against the definition of each.
-#include <functional>
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "support/elements.hpp"
-#include "support/world.hpp"
+#include "support/memory.hpp"
 
 using namespace pkcomm::test;
 
@@ -30,7 +29,7 @@ bool blocks_in_recv(Kind kind) {
 /// What rank `to` gets from rank `from`: blocks that all get alike carry 0 for `to`.
 int addressee(Kind kind, int to) { return blocks_in_send(kind) ? to : 0; }
 
-void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::byte* heap) {
+void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, const BufferPair& buffers) {
   const int root = static_cast<int>(count % static_cast<std::size_t>(self.nranks));
   const bool is_root = self.rank == root;
   const auto n = static_cast<std::size_t>(self.nranks), me = static_cast<std::size_t>(self.rank);
@@ -40,21 +39,23 @@ void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::by
   const bool receives = is_root || kind != Kind::kGather;
   if (in_place && (kind == Kind::kAllToAll || !sends || !receives)) in_place = false;
 
-  Guarded send_memory(send_bytes, 1), recv_memory(recv_bytes, 1);
-  std::byte* send = heap != nullptr ? heap : send_memory.data();
-  std::byte* recv = heap != nullptr ? heap + (count * n + 255) / 256 * 256 : recv_memory.data();
-  if (in_place && (kind == Kind::kAllGather || kind == Kind::kGather)) send = recv + me * count;
-  if (in_place && kind == Kind::kScatter) recv = send + me * count;
-  if (in_place && kind == Kind::kBroadcast) recv = send;
-  if (heap != nullptr && !in_place) std::memset(recv, 0xA5, recv_bytes);
-  for (int to = 0; sends && to < (blocks_in_send(kind) ? self.nranks : 1); ++to) {
+  Memory send_memory = buffers.first(self, send_bytes, 1), recv_memory = buffers.second(self, recv_bytes, 1);
+  Memory *from = &send_memory, *to = &recv_memory;
+  std::size_t from_byte = 0, to_byte = 0;
+  if (in_place && (kind == Kind::kAllGather || kind == Kind::kGather)) from = to, from_byte = me * count;
+  if (in_place && kind == Kind::kScatter) to = from, to_byte = me * count;
+  if (in_place && kind == Kind::kBroadcast) to = from;
+  std::byte* const send = from->host() + from_byte;
+  std::byte* const recv = to->host() + to_byte;
+  for (int block = 0; sends && block < (blocks_in_send(kind) ? self.nranks : 1); ++block) {
     for (std::size_t k = 0; k < count; ++k)
-      send[static_cast<std::size_t>(to) * count + k] = payload(self.rank, to, k);
+      send[static_cast<std::size_t>(block) * count + k] = payload(self.rank, block, k);
   }
+  from->upload();
   // A root's window must lie at the offset that the others give; its own is not compared where it is in place.
   pkcommResult_t result = pkcommSuccess;
-  const void* const input = sends ? send : nullptr;
-  void* const output = receives ? recv : nullptr;
+  const void* const input = sends ? from->at(from_byte) : nullptr;
+  void* const output = receives ? to->at(to_byte) : nullptr;
   switch (kind) {
     case Kind::kBroadcast:
       result = pkcommBroadcast(input, output, count, pkcommUint8, root, self.comm, self.stream);
@@ -74,12 +75,15 @@ void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::by
   }
   std::ostringstream what;
   what << "kind " << static_cast<int>(kind) << " nranks " << self.nranks << " count " << count
-       << (in_place ? " in place" : "") << (heap != nullptr ? " heap" : "");
-  if (!self.ok(result, what.str()) || !self.synchronize(what.str())) return;
-  for (int from = 0; receives && from < (blocks_in_recv(kind) ? self.nranks : 1); ++from) {
-    const int sender = kind == Kind::kBroadcast || kind == Kind::kScatter ? root : from;
+       << (in_place ? " in place" : "") << buffers.name();
+  if (!self.ok(result, what.str())) return;
+  send_memory.download();
+  recv_memory.download();
+  if (!self.synchronize(what.str())) return;
+  for (int block = 0; receives && block < (blocks_in_recv(kind) ? self.nranks : 1); ++block) {
+    const int sender = kind == Kind::kBroadcast || kind == Kind::kScatter ? root : block;
     for (std::size_t k = 0; k < count; ++k) {
-      if (recv[static_cast<std::size_t>(from) * count + k] !=
+      if (recv[static_cast<std::size_t>(block) * count + k] !=
           payload(sender, addressee(kind, self.rank), k)) {
         self.fail(what.str() + ": byte " + std::to_string(k) + " from rank " + std::to_string(sender) +
                   " is wrong");
@@ -93,28 +97,21 @@ void check_call(Rank& self, Kind kind, std::size_t count, bool in_place, std::by
 
 void check_all(const std::string& algorithm, int nranks, const std::vector<std::size_t>& counts,
                const std::map<std::string, std::string>& more = {}) {
+  if (!can_force(algorithm)) return;
   auto variables = more;
   variables["PKCOMM_ALGORITHM"] = algorithm;
   const Environment environment(variables);
   CAPTURE(algorithm, nranks);
+  const std::size_t most = *std::max_element(counts.begin(), counts.end()) * static_cast<std::size_t>(nranks);
   run_world(nranks, [&](Rank& self) {
-    std::size_t most = 0;
-    for (const std::size_t count : counts) most = std::max(most, count);
-    void* heap = nullptr;
-    if (!self.ok(pkcommHeapAlloc(self.comm, 2 * most * static_cast<std::size_t>(nranks) + 4096, &heap),
-                 "heap"))
-      return;
-    for (const Kind kind : kKinds) {
-      for (const std::size_t count : counts) {
-        check_call(self, kind, count, false, nullptr);
-        check_call(self, kind, count, true, nullptr);
-        check_call(self, kind, count, false, static_cast<std::byte*>(heap));
+    for (const BufferPair& buffers : BufferPair::all(self, most)) {
+      for (const Kind kind : kKinds) {
+        for (const std::size_t count : counts) {
+          check_call(self, kind, count, false, buffers);
+          // In place on windows every rank gives the same offsets, as the root's buffers are nobody's business.
+          if (!buffers.symmetric() || kind == Kind::kAllGather) check_call(self, kind, count, true, buffers);
+        }
       }
-    }
-    // In place on windows every rank gives the same offsets, as the root's buffers are nobody's business.
-    for (const Kind kind : {Kind::kAllGather}) {
-      for (const std::size_t count : counts)
-        check_call(self, kind, count, true, static_cast<std::byte*>(heap));
     }
   });
 }

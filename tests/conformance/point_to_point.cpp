@@ -2,8 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "support/elements.hpp"
-#include "support/world.hpp"
+#include "support/memory.hpp"
 
 using namespace pkcomm::test;
 
@@ -14,8 +13,8 @@ std::uint32_t payload(int from, int to, std::size_t k) {
          static_cast<std::uint32_t>(k) * 7u;
 }
 
-std::vector<std::uint32_t> message(int from, int to, std::size_t count) {
-  std::vector<std::uint32_t> words(count);
+Visible<std::uint32_t> message(int from, int to, std::size_t count) {
+  Visible<std::uint32_t> words(count);
   for (std::size_t k = 0; k < count; ++k) words[k] = payload(from, to, k);
   return words;
 }
@@ -33,7 +32,7 @@ TEST_CASE("a group's sends and receives do not wait for each other", "[conforman
       GENERATE(as<std::size_t>{}, 1, 1000, 300001);  // below, within and beyond a pair's ring
   CAPTURE(nranks, count);
   run_world(nranks, [&](Rank& self) {
-    std::vector<std::vector<std::uint32_t>> out, in;
+    std::vector<Visible<std::uint32_t>> out, in;
     for (int peer = 0; peer < self.nranks; ++peer) {
       out.push_back(message(self.rank, peer, count));
       in.emplace_back(count, 0xA5A5A5A5u);
@@ -57,12 +56,12 @@ TEST_CASE("messages of a pair match in the order of their calls", "[conformance]
   run_world(2, [](Rank& self) {
     constexpr int kMessages = 100;
     for (int i = 0; i < kMessages; ++i) {
-      std::vector<std::uint32_t> words(static_cast<std::size_t>(i % 17 + 1), static_cast<std::uint32_t>(i));
+      Visible<std::uint32_t> words(static_cast<std::size_t>(i % 17 + 1), static_cast<std::uint32_t>(i));
       if (self.rank == 0) {
         self.ok(pkcommSend(words.data(), words.size(), pkcommUint32, 1, self.comm, self.stream), "send");
         self.synchronize("send");
       } else {
-        std::vector<std::uint32_t> got(words.size());
+        Visible<std::uint32_t> got(words.size());
         self.ok(pkcommRecv(got.data(), got.size(), pkcommUint32, 0, self.comm, self.stream), "recv");
         self.synchronize("recv");
         self.expect(got == words, "message " + std::to_string(i) + " is wrong");
@@ -79,7 +78,7 @@ TEST_CASE("all_to_all_v gives every pair its own count", "[conformance]") {
     for (int round = 0; round < 3; ++round) {
       const auto n = static_cast<std::size_t>(self.nranks);
       std::vector<std::size_t> send_counts(n), send_displs(n), recv_counts(n), recv_displs(n);
-      std::vector<std::uint32_t> send, wanted;
+      Visible<std::uint32_t> send, wanted;
       for (int peer = 0; peer < self.nranks; ++peer) {
         const auto i = static_cast<std::size_t>(peer);
         send_counts[i] = count_between(self.rank, peer, scale);
@@ -92,7 +91,7 @@ TEST_CASE("all_to_all_v gives every pair its own count", "[conformance]") {
         wanted.insert(wanted.end(), in.begin(), in.end());
       }
       send.push_back(0);  // so that no buffer is empty
-      std::vector<std::uint32_t> recv(wanted.size() + 1, 0xA5A5A5A5u);
+      Visible<std::uint32_t> recv(wanted.size() + 1, 0xA5A5A5A5u);
       wanted.push_back(0xA5A5A5A5u);
       self.ok(pkcommAllToAllV(send.data(), send_counts.data(), send_displs.data(), recv.data(),
                               recv_counts.data(), recv_displs.data(), pkcommUint32, self.comm, self.stream),
@@ -110,7 +109,8 @@ TEST_CASE("a put is visible behind the signal that follows it", "[conformance]")
     void* heap = nullptr;
     const auto n = static_cast<std::size_t>(self.nranks);
     if (!self.ok(pkcommHeapAlloc(self.comm, n * kCount * 4, &heap), "heap")) return;
-    auto* const words = static_cast<std::uint32_t*>(heap);
+    auto* const words = static_cast<std::uint32_t*>(heap);  // an address for calls alone
+    Visible<std::uint32_t> got(n * kCount);
     for (int round = 0; round < 20; ++round) {
       for (int step = 1; step <= self.nranks; ++step) {
         const int peer = (self.rank + step) % self.nranks;
@@ -122,10 +122,12 @@ TEST_CASE("a put is visible behind the signal that follows it", "[conformance]")
         self.synchronize("put");
       }
       for (int peer = 0; peer < self.nranks; ++peer) {
+        const std::size_t begin = static_cast<std::size_t>(peer) * kCount;
         self.ok(pkcommWaitSignal(peer, 3, 1, self.comm, self.stream), "wait");
+        copy_on(self.stream, &got[begin], words + begin, kCount * 4);
         self.synchronize("wait");
         const auto in = message(peer + round, self.rank, kCount);
-        self.expect(std::equal(in.begin(), in.end(), words + static_cast<std::size_t>(peer) * kCount),
+        self.expect(std::equal(in.begin(), in.end(), &got[begin]),
                     "what rank " + std::to_string(peer) + " put is wrong");
       }
       // Nobody puts the next round's words before all have read these.
@@ -139,13 +141,13 @@ TEST_CASE("a peer's pointer leads to the peer's memory", "[conformance]") {
   run_world(3, [](Rank& self) {
     void* heap = nullptr;
     if (!self.ok(pkcommHeapAlloc(self.comm, 4096, &heap), "heap")) return;
-    static_cast<int*>(heap)[10] = 1000 + self.rank;
+    write_at(self, static_cast<int*>(heap) + 10, Visible<int>{1000 + self.rank});
     self.ok(pkcommBarrier(self.comm, self.stream), "barrier");
     self.synchronize("barrier");
     for (int peer = 0; peer < self.nranks; ++peer) {
       void* there = nullptr;
       self.ok(pkcommHeapPeerPointer(self.comm, static_cast<int*>(heap) + 10, peer, &there), "peer pointer");
-      self.expect(*static_cast<int*>(there) == 1000 + peer,
+      self.expect(read_at<int>(self, there) == 1000 + peer,
                   "the word of rank " + std::to_string(peer) + " is wrong");
     }
     self.ok(pkcommBarrier(self.comm, self.stream), "barrier");
@@ -167,15 +169,15 @@ TEST_CASE("a pre-multiplied sum takes each rank's own scalar", "[conformance]") 
   CAPTURE(algorithm);
   run_world(3, [](Rank& self) {
     for (const bool device : {false, true}) {
-      const float scalar = static_cast<float>(self.rank + 1);
+      const Visible<float> scalar{static_cast<float>(self.rank + 1)};
       pkcommRedOp_t op;
       if (!self.ok(
-              pkcommRedOpCreatePreMulSum(&op, &scalar, pkcommFloat32,
+              pkcommRedOpCreatePreMulSum(&op, scalar.data(), pkcommFloat32,
                                          device ? pkcommScalarDevice : pkcommScalarHostImmediate, self.comm),
               "create")) {
         return;
       }
-      std::vector<float> send(1000), recv(1000);
+      Visible<float> send(1000), recv(1000);
       for (std::size_t i = 0; i < send.size(); ++i)
         send[i] = static_cast<float>(i % 13 + static_cast<std::size_t>(self.rank));
       self.ok(

@@ -1,11 +1,12 @@
 // all_reduce, reduce and reduce_scatter: every algorithm, type and operation against the fold that the header promises,
 // for values that make the result exact in every type.
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "support/elements.hpp"
-#include "support/world.hpp"
+#include "support/memory.hpp"
 
 using namespace pkcomm::test;
 
@@ -67,22 +68,21 @@ void fill_expected(const Shape& shape, std::size_t first, std::size_t count, std
 
 enum class Kind { kAllReduce, kReduce, kReduceScatter };
 
-/// One call on one rank, in or out of place, in plain memory of the least alignment or in `heap`.
+/// One call on one rank, in or out of place.
 void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bool in_place,
-                std::byte* heap) {
+                const BufferPair& buffers) {
   const std::size_t element = bytes_of(shape.type);
   const auto blocks = kind == Kind::kReduceScatter ? static_cast<std::size_t>(self.nranks) : 1;
   const std::size_t mine = kind == Kind::kReduceScatter ? static_cast<std::size_t>(self.rank) * count : 0;
   const int root = static_cast<int>(count % static_cast<std::size_t>(self.nranks));
   const bool receives = kind != Kind::kReduce || self.rank == root;
-  Guarded send_memory(count * blocks * element, element), recv_memory(count * element, element);
-  std::byte* const send = heap != nullptr ? heap : send_memory.data();
-  std::byte* recv =
-      heap != nullptr ? heap + (count * blocks * element + 255) / 256 * 256 : recv_memory.data();
-  if (in_place) recv = send + mine * element;
-  fill_input(shape, self.rank, 0, count * blocks, send);
-  if (!in_place && heap != nullptr) std::memset(recv, 0xA5, count * element);
-  const std::vector<std::byte> before(send, send + count * blocks * element);
+  Memory send_memory = buffers.first(self, count * blocks * element, element),
+         recv_memory = buffers.second(self, count * element, element);
+  void* const send = send_memory.at();
+  void* const recv = in_place ? send_memory.at(mine * element) : recv_memory.at();
+  fill_input(shape, self.rank, 0, count * blocks, send_memory.host());
+  send_memory.upload();
+  const std::vector<std::byte> before(send_memory.host(), send_memory.host() + send_memory.size());
   // Peers may not write into a buffer before this rank has entered the call, so filling it needs no barrier.
   pkcommResult_t result = pkcommSuccess;
   switch (kind) {
@@ -98,39 +98,43 @@ void check_call(Rank& self, Kind kind, const Shape& shape, std::size_t count, bo
   }
   std::ostringstream what;
   what << "kind " << static_cast<int>(kind) << " type " << shape.type << " op " << shape.op << " nranks "
-       << shape.nranks << " count " << count << (in_place ? " in place" : "")
-       << (heap != nullptr ? " heap" : "");
-  if (!self.ok(result, what.str()) || !self.synchronize(what.str())) return;
+       << shape.nranks << " count " << count << (in_place ? " in place" : "") << buffers.name();
+  if (!self.ok(result, what.str())) return;
+  send_memory.download();
+  recv_memory.download();
+  if (!self.synchronize(what.str())) return;
   if (receives) {
     std::vector<std::byte> wanted(count * element);
     fill_expected(shape, mine, count, wanted.data());
-    const auto wrong = first_difference(recv, wanted.data(), count, element);
+    const std::byte* const got = in_place ? send_memory.host() + mine * element : recv_memory.host();
+    const auto wrong = first_difference(got, wanted.data(), count, element);
     self.expect(wrong < 0, what.str() + ": element " + std::to_string(wrong) + " is wrong");
   }
   if (!in_place)
-    self.expect(std::memcmp(before.data(), send, before.size()) == 0, what.str() + ": the input changed");
+    self.expect(std::memcmp(before.data(), send_memory.host(), before.size()) == 0,
+                what.str() + ": the input changed");
   self.expect(send_memory.guards_intact() && recv_memory.guards_intact(),
               what.str() + ": a guard was overwritten");
 }
 
-constexpr std::size_t kHeapBytes = 4 << 20;
-
 void check_all(const std::string& algorithm, int nranks, const std::vector<std::size_t>& counts,
                const std::map<std::string, std::string>& more = {}) {
+  if (!can_force(algorithm)) return;
   auto variables = more;
   variables["PKCOMM_ALGORITHM"] = algorithm;
   const Environment environment(variables);
   CAPTURE(algorithm, nranks);
+  const std::size_t most =
+      *std::max_element(counts.begin(), counts.end()) * static_cast<std::size_t>(nranks) * 8;
   run_world(nranks, [&](Rank& self) {
-    void* heap = nullptr;
-    if (!self.ok(pkcommHeapAlloc(self.comm, kHeapBytes, &heap), "heap")) return;
+    const std::vector<BufferPair> pairs = BufferPair::all(self, most);
     for (const pkcommDataType_t type : kTypes) {
       for (const pkcommRedOp_t op : kOps) {
         for (const std::size_t count : counts) {
           for (const Kind kind : {Kind::kAllReduce, Kind::kReduce, Kind::kReduceScatter}) {
             for (const bool in_place : {false, true}) {
-              check_call(self, kind, {type, op, nranks}, count, in_place, nullptr);
-              check_call(self, kind, {type, op, nranks}, count, in_place, static_cast<std::byte*>(heap));
+              for (const BufferPair& buffers : pairs)
+                check_call(self, kind, {type, op, nranks}, count, in_place, buffers);
             }
           }
         }

@@ -19,6 +19,7 @@ pkcommConfig_t short_allocations() {
   return config;
 }
 
+/// An address for calls alone.
 std::byte* allocate(Rank& self, std::size_t bytes) {
   void* at = nullptr;
   self.ok(pkcommHeapAlloc(self.comm, bytes, &at), "allocation of " + std::to_string(bytes));
@@ -36,14 +37,23 @@ std::byte* peer_pointer(Rank& self, const std::byte* at, int peer) {
   return static_cast<std::byte*>(there);
 }
 
-/// An all_reduce of `count` ones; afterwards everything still works.
-void expect_sum(Rank& self, float* at, std::size_t count, const std::string& what) {
-  std::fill_n(at, count, 1.0f);
+/// An all_reduce of `count` ones at an address; afterwards everything still works.
+void expect_sum(Rank& self, void* at, std::size_t count, const std::string& what) {
+  Visible<float> x(count, 1.0f);
+  copy_on(self.stream, at, x.data(), count * 4);
   self.ok(pkcommAllReduce(at, at, count, pkcommFloat32, pkcommSum, self.comm, self.stream), what);
+  copy_on(self.stream, x.data(), at, count * 4);
   self.synchronize(what);
   const auto wanted = static_cast<float>(self.nranks);
-  const float* const wrong = std::find_if(at, at + count, [wanted](float x) { return x != wanted; });
-  self.expect(wrong == at + count, what + ": element " + std::to_string(wrong - at) + " is wrong");
+  const auto wrong = std::find_if(x.begin(), x.end(), [wanted](float got) { return got != wanted; });
+  self.expect(wrong == x.end(), what + ": element " + std::to_string(wrong - x.begin()) + " is wrong");
+}
+
+Visible<std::byte> bytes_at(Rank& self, const std::byte* at, std::size_t count) {
+  Visible<std::byte> bytes(count);
+  copy_on(self.stream, bytes.data(), at, count);
+  self.synchronize("read");
+  return bytes;
 }
 
 }  // namespace
@@ -57,7 +67,7 @@ TEST_CASE("C53 (a) allocations of different sizes are an error on all ranks", "[
     self.expect(text.find("1048576") != std::string::npos && text.find("2097152") != std::string::npos,
                 "both sizes are not in: " + text);
     self.expect(at == nullptr, "a failed allocation gives a pointer");
-    expect_sum(self, reinterpret_cast<float*>(allocate(self, 4000)), 1000, "afterwards");
+    expect_sum(self, allocate(self, 4000), 1000, "afterwards");
   });
 }
 
@@ -66,10 +76,10 @@ TEST_CASE("C53 (b) blocks pair up in the order of the calls", "[integration][C53
     // Rank 0 calls its first block A, rank 1 its second.
     std::byte* const first = allocate(self, 4096);
     std::byte* const second = allocate(self, 4096);
-    std::memset(first, self.rank == 0 ? 'A' : 'B', 4096);
-    std::memset(second, self.rank == 0 ? 'B' : 'A', 4096);
+    write_at(self, first, Visible<char>(4096, self.rank == 0 ? 'A' : 'B'));
+    write_at(self, second, Visible<char>(4096, self.rank == 0 ? 'B' : 'A'));
     barrier(self);
-    const std::byte* const theirs = peer_pointer(self, first, 1 - self.rank);
+    const auto theirs = bytes_at(self, peer_pointer(self, first, 1 - self.rank), 4096);
     self.expect(theirs[0] == std::byte(self.rank == 0 ? 'B' : 'A') && theirs[4095] == theirs[0],
                 "the peer's first block has other contents");
     barrier(self);
@@ -79,7 +89,7 @@ TEST_CASE("C53 (b) blocks pair up in the order of the calls", "[integration][C53
                "A or B");
     self.fails(pkcommHeapAlloc(self.comm, self.rank == 0 ? 3000 : 1000, &at), pkcommInvalidUsage, "1000",
                "B or A");
-    expect_sum(self, reinterpret_cast<float*>(allocate(self, 4000)), 1000, "afterwards");
+    expect_sum(self, allocate(self, 4000), 1000, "afterwards");
   });
 }
 
@@ -130,31 +140,33 @@ TEST_CASE("C53 (d) windows of different sizes are an error on all ranks", "[inte
     self.fails(pkcommWindowRegister(self.comm, block + 256 * self.rank, 4096, &window), pkcommInvalidUsage,
                "offset", "windows at different offsets");
     self.expect(window == nullptr, "a failed registration gives a window");
-    expect_sum(self, reinterpret_cast<float*>(block), 1000, "afterwards");
+    expect_sum(self, block, 1000, "afterwards");
   });
 }
 
 TEST_CASE("C53 (e) buffers at different offsets of a window are an error on all ranks",
           "[integration][C53]") {
-  const std::string algorithm = GENERATE(from_range(std::begin(kAlgorithms), std::end(kAlgorithms)));
+  const std::string algorithm = GENERATE(from_range(algorithms()));
   const bool one_is_private = GENERATE(false, true);
   CAPTURE(algorithm, one_is_private);
   const Environment environment = forced(algorithm);
   run_world(
       2,
       [&](Rank& self) {
-        Memory block(self, true, 8192, 4);
-        Memory other(self, false, 8192, 4);
+        Memory block(self, Place::kSymmetric, 8192, 4);
+        Memory other(self, Place::kVisible, 8192, 4);
         pkcommWindow_t window = nullptr;
-        self.ok(pkcommWindowRegister(self.comm, block.data(), 8192, &window), "register");
+        self.ok(pkcommWindowRegister(self.comm, block.at(), 8192, &window), "register");
         Memory& given = self.rank == 1 && one_is_private ? other : block;
-        float* const at = given.as<float>() + (one_is_private ? 0 : 64 * self.rank);
-        std::fill_n(at, 100, 1.0f);
-        // The call itself fails where the peer has found the fault already.
+        const std::size_t first = one_is_private ? 0 : 64 * static_cast<std::size_t>(self.rank);
+        std::fill_n(given.as<float>() + first, 100, 1.0f);
+        given.upload();
+        void* const at = given.at(first * 4);
         const pkcommResult_t called =
             pkcommAllReduce(at, at, 100, pkcommFloat32, pkcommSum, self.comm, self.stream);
-        self.fails(called != pkcommSuccess ? called : pkcommStreamSynchronize(self.stream), pkcommMismatch,
-                   "other symmetric memory", "call");
+        self.fails_to_finish(called, pkcommMismatch, "other symmetric memory", "call");
+        block.download();
+        self.ok(pkcommStreamSynchronize(self.stream), "download");
         self.expect(block.guards_intact() && other.guards_intact(), "wrote outside the buffers");
         self.ok(pkcommCommAbort(std::exchange(self.comm, nullptr)), "abort");
       },
@@ -163,20 +175,20 @@ TEST_CASE("C53 (e) buffers at different offsets of a window are an error on all 
 
 TEST_CASE("C54 what cannot be a window is refused, and works without one", "[integration][C54]") {
   run_world(2, [](Rank& self) {
-    Memory plain(self, false, 4000, 4);
+    Memory plain(self, Place::kVisible, 4000, 4);
     pkcommWindow_t window = nullptr;
-    self.fails(pkcommWindowRegister(self.comm, plain.data(), 4000, &window), pkcommUnsupported,
+    self.fails(pkcommWindowRegister(self.comm, plain.at(), 4000, &window), pkcommUnsupported,
                "symmetric heap", "window of private memory");
     self.expect(window == nullptr, "a failed registration gives a window");
 
     // One rank that has symmetric memory does not make it work.
     std::byte* const block = allocate(self, 4000);
-    self.fails(pkcommWindowRegister(self.comm, self.rank == 0 ? block : plain.data(), 4000, &window),
+    self.fails(pkcommWindowRegister(self.comm, self.rank == 0 ? block : plain.at(), 4000, &window),
                pkcommUnsupported, "rank 1", "window of which one part is private");
     self.expect(window == nullptr, "a failed registration gives a window");
 
     void* out = nullptr;
-    self.fails(pkcommHeapPeerPointer(self.comm, plain.data(), 1 - self.rank, &out), pkcommInvalidArgument,
+    self.fails(pkcommHeapPeerPointer(self.comm, plain.at(), 1 - self.rank, &out), pkcommInvalidArgument,
                "heap", "peer pointer of private memory");
     self.fails(pkcommHeapMulticastPointer(self.comm, block, &out), pkcommUnsupported, "multicast is off",
                "multicast");
@@ -186,11 +198,11 @@ TEST_CASE("C54 what cannot be a window is refused, and works without one", "[int
     self.expect(properties.multicast == 0 && properties.multicast_reason[0] != '\0',
                 "multicast is off for no reason");
 
-    expect_sum(self, plain.as<float>(), 1000, "all_reduce of private memory");
+    expect_sum(self, plain.at(), 1000, "all_reduce of private memory");
     self.expect(plain.guards_intact(), "wrote outside the buffer");
     if (self.ok(pkcommWindowRegister(self.comm, block, 4000, &window), "register") &&
         self.expect(window != nullptr, "success without a window")) {
-      expect_sum(self, reinterpret_cast<float*>(block), 1000, "all_reduce of a window");
+      expect_sum(self, block, 1000, "all_reduce of a window");
       self.ok(pkcommWindowDeregister(self.comm, window), "deregister");
     }
   });
@@ -222,7 +234,7 @@ TEST_CASE("C55 limits and odd requests of the symmetric heap", "[integration][C5
     refused(~std::size_t{0} / 2);
     std::byte* const all = allocate(self, kMiB);
     if (all == nullptr) return;
-    expect_sum(self, reinterpret_cast<float*>(all), kMiB / 4, "all of the heap");
+    expect_sum(self, all, kMiB / 4, "all of the heap");
     refused(1);
     self.fails(pkcommHeapFree(self.comm, all + 1), pkcommInvalidArgument, "not the start",
                "free of a middle pointer");
@@ -234,20 +246,23 @@ TEST_CASE("C55 limits and odd requests of the symmetric heap", "[integration][C5
     self.fails(pkcommHeapFree(self.comm, all), pkcommInvalidArgument, "freed before", "free twice");
 
     std::vector<std::byte*> blocks;
+    Visible<std::byte> numbers(1000);
     for (int i = 0; i < 1000; ++i) {
       blocks.push_back(allocate(self, 1));
       if (!self.expect(reinterpret_cast<std::uintptr_t>(blocks.back()) % 256 == 0,
                        "not aligned to 256 bytes"))
         return;
-      *blocks.back() = static_cast<std::byte>(i % 251);
+      numbers[static_cast<std::size_t>(i)] = static_cast<std::byte>(i % 251);
+      copy_on(self.stream, blocks.back(), &numbers[static_cast<std::size_t>(i)], 1);
     }
-    for (int i = 0; i < 1000; ++i) {
-      self.expect(*blocks[static_cast<std::size_t>(i)] == static_cast<std::byte>(i % 251), "blocks overlap");
-    }
+    Visible<std::byte> found(1000);
+    for (std::size_t i = 0; i < 1000; ++i) copy_on(self.stream, &found[i], blocks[i], 1);
+    self.synchronize("copies");
+    self.expect(found == numbers, "blocks overlap");
     barrier(self);
     for (int i = 0; i < 1000; i += 97) {
       const std::byte* const theirs = peer_pointer(self, blocks[static_cast<std::size_t>(i)], 1 - self.rank);
-      self.expect(*theirs == static_cast<std::byte>(i % 251),
+      self.expect(read_at<std::byte>(self, theirs) == static_cast<std::byte>(i % 251),
                   "the peer's block " + std::to_string(i) + " is another");
     }
     barrier(self);
@@ -272,13 +287,12 @@ TEST_CASE("C55 a fragmented heap refuses on all ranks what fits nowhere, and rec
                "half of it, in pieces");
     // One block fits into each gap.
     blocks[0] = allocate(self, kBytes);
-    expect_sum(self, reinterpret_cast<float*>(blocks[0]), kBytes / 4, "a gap");
+    expect_sum(self, blocks[0], kBytes / 4, "a gap");
     self.ok(pkcommHeapFree(self.comm, blocks[0]), "free");
     for (std::size_t i = 1; i < kBlocks; i += 2)
       self.ok(pkcommHeapFree(self.comm, blocks[i]), "free of the others");
     std::byte* const whole = allocate(self, kMiB);
-    if (whole != nullptr)
-      expect_sum(self, reinterpret_cast<float*>(whole), kMiB / 4, "all of the heap again");
+    if (whole != nullptr) expect_sum(self, whole, kMiB / 4, "all of the heap again");
   });
 }
 
@@ -290,6 +304,6 @@ TEST_CASE("C55 one rank that asks for too much fails together with the one that 
     self.fails(pkcommHeapAlloc(self.comm, self.rank == 0 ? 2 * kMiB : kMiB / 2, &at), pkcommInvalidUsage,
                "2097152", "too much on rank 0");
     self.expect(at == nullptr, "a failed allocation gives a pointer");
-    expect_sum(self, reinterpret_cast<float*>(allocate(self, kMiB / 2)), 1000, "afterwards");
+    expect_sum(self, allocate(self, kMiB / 2), 1000, "afterwards");
   });
 }

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 /// Every call on a handle that has ended is an invalid argument.
 void expect_dead(Rank& self, pkcommComm_t comm, const std::string& when) {
   int number = 0;
-  int value = 1, sum = 0;
+  Visible<int> value{1}, sum{0};
   pkcommResult_t error = pkcommSuccess;
   void* memory = nullptr;
   pkcommCommProperties_t properties = {};
@@ -27,8 +27,8 @@ void expect_dead(Rank& self, pkcommComm_t comm, const std::string& when) {
   const auto dead = [&](pkcommResult_t result, const char* call) {
     self.fails(result, pkcommInvalidArgument, "no live communicator", when + ": " + call);
   };
-  dead(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, comm, self.stream), "all_reduce");
-  dead(pkcommSend(&value, 1, pkcommInt32, 0, comm, self.stream), "send");
+  dead(pkcommAllReduce(value.data(), sum.data(), 1, pkcommInt32, pkcommSum, comm, self.stream), "all_reduce");
+  dead(pkcommSend(value.data(), 1, pkcommInt32, 0, comm, self.stream), "send");
   dead(pkcommBarrier(comm, self.stream), "barrier");
   dead(pkcommCommUserRank(comm, &number), "rank");
   dead(pkcommCommCount(comm, &number), "count");
@@ -39,7 +39,7 @@ void expect_dead(Rank& self, pkcommComm_t comm, const std::string& when) {
   dead(pkcommCommFinalize(comm), "finalize");
   dead(pkcommCommDestroy(comm), "destroy");
   dead(pkcommCommAbort(comm), "abort");
-  self.expect(sum == 0, when + ": something was reduced");
+  self.expect(sum[0] == 0, when + ": something was reduced");
 }
 
 }  // namespace
@@ -65,11 +65,13 @@ TEST_CASE("C24 a communicator that has ended is an invalid argument", "[integrat
     run_world(nranks, [](Rank& self) {
       sum_of_ranks(self);
       self.ok(pkcommCommFinalize(self.comm), "finalize");
-      int value = 0, rank = -1;
+      Visible<int> value{0};
+      int rank = -1;
       self.ok(pkcommCommUserRank(self.comm, &rank), "rank");
       self.expect(rank == self.rank, "the rank is " + std::to_string(rank));
-      self.fails(pkcommAllReduce(&value, &value, 1, pkcommInt32, pkcommSum, self.comm, self.stream),
-                 pkcommInvalidUsage, "finalized", "all_reduce");
+      self.fails(
+          pkcommAllReduce(value.data(), value.data(), 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+          pkcommInvalidUsage, "finalized", "all_reduce");
     });
   }
   SECTION("after abort") {
@@ -125,13 +127,14 @@ namespace {
 struct Resources {
   int descriptors, threads, shared_files;
   long resident_bytes;
+  std::size_t free_device_bytes;
 };
 
 Resources resources() {
   long pages = 0;
   std::ifstream("/proc/self/statm") >> pages >> pages;
   return {entries("/proc/self/fd"), entries("/proc/self/task"), entries("/dev/shm"),
-          pages * ::sysconf(_SC_PAGESIZE)};
+          pages * ::sysconf(_SC_PAGESIZE), free_device_bytes()};
 }
 
 /// One whole life, of a communicator, its split and a window.
@@ -156,6 +159,7 @@ void whole_life(Failures& failures, const pkcommUniqueId& id, int rank) {
 }  // namespace
 
 TEST_CASE("C25 three hundred lives leave nothing behind", "[integration][C25]") {
+  if (!a_device_each(2)) return;
   constexpr int kRounds = 300, kFirst = 10;
   struct Turn {
     pkcommUniqueId id;
@@ -194,6 +198,9 @@ TEST_CASE("C25 three hundred lives leave nothing behind", "[integration][C25]") 
     equal("threads", before.threads, after.threads);
     equal("entries of /dev/shm", before.shared_files, after.shared_files);
     const long growth = after.resident_bytes - before.resident_bytes;
+    if (before.free_device_bytes > after.free_device_bytes)
+      failures.add("device memory went from " + std::to_string(before.free_device_bytes) + " free bytes to " +
+                   std::to_string(after.free_device_bytes));
     if (!kSanitized && growth >= 1 << 20) failures.add("memory grew by " + std::to_string(growth) + " bytes");
   });
   CHECK(crew.wait_all(100000) == "");
@@ -248,12 +255,12 @@ void exit_from_other_thread(Failures&) {
     std::exit(3);
   }).detach();
   // Never freed: exit() destroys static objects while this thread goes on.
-  auto& in = *new std::vector<float>(1 << 20);
-  auto& out = *new std::vector<float>(1 << 20);
+  auto& in = *new Visible<float>(1 << 20);
+  auto& out = *new Visible<float>(1 << 20);
   for (;;) {
     if (pkcommAllReduce(in.data(), out.data(), in.size(), pkcommFloat32, pkcommSum, left_over, nullptr) !=
             pkcommSuccess ||
-        pkcommStreamSynchronize(nullptr) != pkcommSuccess) {
+        finish(left_over, nullptr).result != pkcommSuccess) {
       ::pause();
     }
   }
@@ -276,6 +283,7 @@ TEST_CASE("C26 programs may end without destroying, or late", "[integration][C26
       {"exit while a collective runs", exit_from_other_thread, 3, false},
   }));
   CAPTURE(row.how);
+  if (!a_device_each(2)) return;
   const int files_before = entries("/dev/shm");
   Shared<Ids> ids;
   Shared<std::atomic<int>> ready;
@@ -335,21 +343,26 @@ TEST_CASE("C26 the library may be closed after destroy", "[integration][C26]") {
       void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
       if (library == nullptr) return failures.add(::dlerror());
       if (PK_FIND(library, pkcommGetVersion) == &pkcommGetVersion) failures.add("it is no second copy");
+      for (int rank = 0; rank < 2; ++rank) use_device(device_of(rank));
       pkcommComm_t comms[2] = {};
-      if (PK_FIND(library, pkcommCommInitAll)(comms, 2, nullptr) != pkcommSuccess) failures.add("init");
+      if (PK_FIND(library, pkcommCommInitAll)(comms, 2, devices_of(2).data()) != pkcommSuccess)
+        failures.add("init");
       pkcommStream_t streams[2] = {};
-      int in[2] = {1, 2}, out[2] = {};
+      Visible<int> in{1, 2}, out{0, 0};
       PK_FIND(library, pkcommGroupStart)();
       for (int rank = 0; rank < 2; ++rank) {
+        use_device(device_of(rank));
         PK_FIND(library, pkcommStreamCreate)(&streams[rank]);
+        const auto i = static_cast<std::size_t>(rank);
         PK_FIND(library, pkcommAllReduce)
-        (&in[rank], &out[rank], 1, pkcommInt32, pkcommSum, comms[rank], streams[rank]);
+        (&in[i], &out[i], 1, pkcommInt32, pkcommSum, comms[rank], streams[rank]);
       }
       if (PK_FIND(library, pkcommGroupEnd)() != pkcommSuccess) failures.add("group");
       for (int rank = 0; rank < 2; ++rank) {
         if (PK_FIND(library, pkcommStreamSynchronize)(streams[rank]) != pkcommSuccess)
           failures.add("synchronize");
-        if (out[rank] != 3) failures.add("the sum is " + std::to_string(out[rank]));
+        const int sum = out[static_cast<std::size_t>(rank)];
+        if (sum != 3) failures.add("the sum is " + std::to_string(sum));
       }
       for (int rank = 0; rank < 2; ++rank) {
         if (PK_FIND(library, pkcommCommDestroy)(comms[rank]) != pkcommSuccess) failures.add("destroy");

@@ -25,6 +25,7 @@ bool whole_lines(const std::string& text) {
 }  // namespace
 
 TEST_CASE("C42 standard output stays empty, and lines are whole and written at once", "[integration][C42]") {
+  if (!a_device_each(2)) return;
   const std::string level = GENERATE("", "info", "debug");
   CAPTURE(level);
   Shared<Ids> ids;
@@ -58,6 +59,7 @@ TEST_CASE("C42 standard output stays empty, and lines are whole and written at o
 }
 
 TEST_CASE("C42 a file pattern gives each process its file", "[integration][C42]") {
+  if (!a_device_each(2)) return;
   char directory[] = "/tmp/pkcomm-test-XXXXXX";
   REQUIRE(::mkdtemp(directory) != nullptr);
   char host[256] = {};

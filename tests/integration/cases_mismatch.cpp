@@ -31,11 +31,13 @@ pkcommResult_t wait_for_async_error(pkcommComm_t comm, std::int64_t limit_ms) {
 std::string expect_failure(Rank& self, pkcommResult_t called, pkcommResult_t expected,
                            const std::vector<std::string>& parts, bool waits_for_peers = true) {
   const std::int64_t begin = now_ms();
-  const pkcommResult_t result = called != pkcommSuccess ? called
-                                : waits_for_peers       ? pkcommStreamSynchronize(self.stream)
-                                                        : wait_for_async_error(self.comm, kShortMs + 1000);
-  const std::string text =
-      pkcommGetLastError(called != pkcommSuccess || waits_for_peers ? nullptr : self.comm);
+  Ending ending{called, pkcommGetLastError(nullptr)};
+  if (called == pkcommSuccess) {
+    ending = waits_for_peers
+                 ? finish(self.comm, self.stream)
+                 : Ending{wait_for_async_error(self.comm, kShortMs + 1000), pkcommGetLastError(self.comm)};
+  }
+  const auto& [result, text] = ending;
   const std::int64_t took = now_ms() - begin;
   self.expect(result == expected, std::string(pkcommGetErrorString(result)) + " instead of " +
                                       pkcommGetErrorString(expected) + ": " + text);
@@ -66,20 +68,24 @@ std::set<std::string> shared_memory_files() {
 
 TEST_CASE("C17 counts that differ are an error on both ranks, and nothing is written past the shorter buffer",
           "[integration][C17]") {
-  const std::string algorithm = GENERATE(from_range(std::begin(kAlgorithms), std::end(kAlgorithms)));
-  const bool symmetric = GENERATE(false, true);
-  CAPTURE(algorithm, symmetric);
+  const std::string algorithm = GENERATE(from_range(algorithms()));
+  const Place place = GENERATE(from_range(places()));
+  CAPTURE(algorithm, static_cast<int>(place));
   const Environment environment = forced(algorithm);
   run_world(
       2,
       [&](Rank& self) {
         const std::size_t count = self.rank == 0 ? 1000 : 999;
         // Symmetric blocks have one size; the guard of the shorter call begins inside it.
-        Memory send(self, symmetric, 4000, 4), recv(self, symmetric, 4000, 4);
+        Memory send(self, place, 4000, 4), recv(self, place, 4000, 4);
         std::fill_n(send.as<float>(), count, 1.0f);
-        const pkcommResult_t called = pkcommAllReduce(send.data(), recv.data(), count, pkcommFloat32,
-                                                      pkcommSum, self.comm, self.stream);
+        send.upload();
+        const pkcommResult_t called =
+            pkcommAllReduce(send.at(), recv.at(), count, pkcommFloat32, pkcommSum, self.comm, self.stream);
         expect_failure(self, called, pkcommMismatch, {"all_reduce", "1000", "999"});
+        send.download();
+        recv.download();
+        self.ok(pkcommStreamSynchronize(self.stream), "download");
         self.expect(recv.guards_intact(count * 4) && send.guards_intact(count * 4), "wrote past the buffer");
         abort_world(self);
       },
@@ -87,14 +93,15 @@ TEST_CASE("C17 counts that differ are an error on both ranks, and nothing is wri
 }
 
 TEST_CASE("C17 counts that differ by half at 100 MiB", "[integration][C17]") {
+  reserve_visible(std::size_t{256} << 20);
   run_world(
       2,
       [](Rank& self) {
         const std::size_t count = (std::size_t{100} << 20) / 4 / (self.rank == 0 ? 1 : 2);
-        Memory block(self, false, count * 4, 4);
+        Memory block(self, Place::kVisible, count * 4, 4);
         block.fill(std::byte{0});
-        const pkcommResult_t called = pkcommAllReduce(block.data(), block.data(), count, pkcommFloat32,
-                                                      pkcommSum, self.comm, self.stream);
+        const pkcommResult_t called =
+            pkcommAllReduce(block.at(), block.at(), count, pkcommFloat32, pkcommSum, self.comm, self.stream);
         expect_failure(self, called, pkcommMismatch, {"all_reduce", "26214400", "13107200"});
         self.expect(block.guards_intact(), "wrote past the buffer");
         abort_world(self);
@@ -137,16 +144,16 @@ TEST_CASE("C18 what differs, and on which rank, is in the text", "[integration][
     run_world(
         3,
         [&](Rank& self) {
-          Memory send(self, false, 1200, 4), recv(self, false, 1200, 4);
+          Memory send(self, Place::kVisible, 1200, 4), recv(self, Place::kVisible, 1200, 4);
           send.fill(std::byte{0});
           for (int i = 0; i < 16; ++i)
-            self.ok(row.usual(self, send.data(), recv.data()), "the same calls before");
+            self.ok(row.usual(self, send.at(), recv.at()), "the same calls before");
           self.synchronize("the same calls before");
           all_have_finished.arrive_and_wait();
           const bool odd = self.rank == 2;
-          pkcommResult_t called = (odd ? row.odd : row.usual)(self, send.data(), recv.data());
+          pkcommResult_t called = (odd ? row.odd : row.usual)(self, send.at(), recv.at());
           if (swapped && called == pkcommSuccess)
-            called = (odd ? row.usual : row.odd)(self, send.data(), recv.data());
+            called = (odd ? row.usual : row.odd)(self, send.at(), recv.at());
           const std::string text =
               expect_failure(self, called, pkcommMismatch, {"operation 17", row.usual_word, row.odd_word},
                              row.what[1] != 'd');
@@ -165,9 +172,10 @@ TEST_CASE("C18 (e) a call that one rank alone makes ends at the deadline, and th
   run_world(
       3,
       [](Rank& self) {
-        std::int32_t x = 1;
+        Visible<std::int32_t> x{1};
         for (int i = 0; i < (self.rank == 2 ? 2 : 1); ++i) {
-          self.ok(pkcommAllReduce(&x, &x, 1, pkcommInt32, pkcommSum, self.comm, self.stream), "call");
+          self.ok(pkcommAllReduce(x.data(), x.data(), 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+                  "call");
           if (i == 0) self.synchronize("the same call");
         }
         if (self.rank == 2) {
@@ -192,12 +200,13 @@ TEST_CASE("C18 (g) ranks that each broadcast as root hear of it at the next call
   run_world(
       2,
       [&](Rank& self) {
-        float x[4] = {1, 2, 3, 4};
-        self.ok(pkcommBroadcast(x, x, 4, pkcommFloat32, self.rank, self.comm, self.stream), "broadcast");
+        Visible<float> x{1, 2, 3, 4};
+        self.ok(pkcommBroadcast(x.data(), x.data(), 4, pkcommFloat32, self.rank, self.comm, self.stream),
+                "broadcast");
         self.synchronize("broadcast");
         both_have_broadcast.arrive_and_wait();
         const pkcommResult_t called =
-            pkcommAllReduce(x, x, 4, pkcommFloat32, pkcommSum, self.comm, self.stream);
+            pkcommAllReduce(x.data(), x.data(), 4, pkcommFloat32, pkcommSum, self.comm, self.stream);
         expect_failure(self, called, pkcommMismatch, {"broadcast", "root 0", "root 1", "operation 1"});
         abort_world(self);
       },
@@ -210,6 +219,7 @@ TEST_CASE("C19 a process that is killed or stopped in the middle ends the work o
   CAPTURE(signal);
   constexpr int kRanks = 4, kVictim = 2, kFailedAsItShould = 3;
   constexpr std::size_t kCount = (std::size_t{64} << 20) / 4;
+  if (!a_device_each(kRanks)) return;
   struct State {
     SharedId id;
     SharedText failures;
@@ -227,6 +237,7 @@ TEST_CASE("C19 a process that is killed or stopped in the middle ends the work o
                             pkcommGetLastError(nullptr));
         return 1;
       };
+      use_device(device_of(rank));
       pkcommConfig_t config = short_config();
       const pkcommUniqueId id = rank == 0 ? state->id.make() : state->id.wait();
       pkcommComm_t comm = nullptr;
@@ -234,11 +245,11 @@ TEST_CASE("C19 a process that is killed or stopped in the middle ends the work o
       if (pkcommCommInitRankConfig(&comm, kRanks, id, rank, &config) != pkcommSuccess)
         return complain("init");
       if (pkcommStreamCreate(&stream) != pkcommSuccess) return complain("stream");
-      std::vector<float> x(kCount, 1.0f);
+      Visible<float> x(kCount, 1.0f);
       pkcommResult_t result = pkcommSuccess;
       for (bool first = true; result == pkcommSuccess; first = false) {
         result = pkcommAllReduce(x.data(), x.data(), kCount, pkcommFloat32, pkcommMax, comm, stream);
-        if (result == pkcommSuccess) result = pkcommStreamSynchronize(stream);
+        if (result == pkcommSuccess) result = finish(comm, stream).result;
         if (first) state->in_the_loop.fetch_add(1);
       }
       state->error_ms[rank] = now_ms();

@@ -41,11 +41,12 @@ std::uint64_t bits_of(T value) {
 }
 
 /// Runs `body` once for each algorithm, on `nranks` ranks.
-void with_each_algorithm(int nranks, const std::function<void(Rank&, bool symmetric)>& body) {
-  for (const std::string algorithm : kAlgorithms) {
+void with_each_algorithm(int nranks, const std::function<void(Rank&, Place)>& body) {
+  for (const std::string& algorithm : algorithms()) {
     CAPTURE(nranks, algorithm);
     const Environment environment = forced(algorithm);
-    run_world(nranks, [&](Rank& self) { body(self, algorithm == "multimem_emulated"); });
+    const Place place = algorithm == "multimem_emulated" ? Place::kSymmetric : Place::kDevice;
+    run_world(nranks, [&](Rank& self) { body(self, place); });
   }
 }
 
@@ -58,16 +59,16 @@ struct Reduction {
   std::uint64_t wanted;
 };
 
-void check(Rank& self, bool symmetric, const Reduction& row, std::size_t count) {
-  check_all_reduce(self, symmetric, row.type, row.op, count, row.inputs, row.wanted,
+void check(Rank& self, Place place, const Reduction& row, std::size_t count) {
+  check_all_reduce(self, place, row.type, row.op, count, row.inputs, row.wanted,
                    std::string(row.what) + ", count " + std::to_string(count));
 }
 
 void check_each_algorithm(const std::vector<Reduction>& rows, const std::vector<std::size_t>& counts) {
   for (const Reduction& row : rows) {
     CAPTURE(row.what);
-    with_each_algorithm(static_cast<int>(row.inputs.size()), [&](Rank& self, bool symmetric) {
-      for (const std::size_t count : counts) check(self, symmetric, row, count);
+    with_each_algorithm(static_cast<int>(row.inputs.size()), [&](Rank& self, Place place) {
+      for (const std::size_t count : counts) check(self, place, row, count);
     });
   }
 }
@@ -76,23 +77,29 @@ void check_each_algorithm(const std::vector<Reduction>& rows, const std::vector<
 void check_other_reductions(Rank& self, const Reduction& row, std::size_t count) {
   const std::size_t element = bytes_of(row.type);
   const auto n = static_cast<std::size_t>(self.nranks);
-  Memory send(self, false, n * count * element, element), recv(self, false, count * element, element);
-  fill_bits(send.data(), row.type, row.inputs[static_cast<std::size_t>(self.rank)], n * count);
-  self.ok(pkcommReduceScatter(send.data(), recv.data(), count, row.type, row.op, self.comm, self.stream),
+  Memory send(self, Place::kVisible, n * count * element, element),
+      recv(self, Place::kVisible, count * element, element);
+  fill_bits(send.host(), row.type, row.inputs[static_cast<std::size_t>(self.rank)], n * count);
+  send.upload();
+  self.ok(pkcommReduceScatter(send.at(), recv.at(), count, row.type, row.op, self.comm, self.stream),
           row.what);
+  recv.download();
   self.synchronize(row.what);
-  self.expect(first_other(recv.data(), row.type, row.wanted, count) < 0,
+  self.expect(first_other(recv.host(), row.type, row.wanted, count) < 0,
               std::string(row.what) + ": reduce_scatter is wrong");
   for (int root = 0; root < self.nranks; ++root) {
     recv.fill(Memory::kPoison);
-    self.ok(pkcommReduce(send.data(), recv.data(), count, row.type, row.op, root, self.comm, self.stream),
+    self.ok(pkcommReduce(send.at(), recv.at(), count, row.type, row.op, root, self.comm, self.stream),
             row.what);
+    recv.download();
     self.synchronize(row.what);
     if (self.rank == root) {
-      self.expect(first_other(recv.data(), row.type, row.wanted, count) < 0,
+      self.expect(first_other(recv.host(), row.type, row.wanted, count) < 0,
                   std::string(row.what) + ": reduce is wrong");
     }
   }
+  send.download();
+  self.synchronize(row.what);
   self.expect(send.guards_intact() && recv.guards_intact(),
               std::string(row.what) + ": wrote outside the buffers");
 }
@@ -100,7 +107,7 @@ void check_other_reductions(Rank& self, const Reduction& row, std::size_t count)
 }  // namespace
 
 TEST_CASE("C08 a NaN loses against a number, wherever it is", "[integration][C08]") {
-  with_each_algorithm(4, [](Rank& self, bool symmetric) {
+  with_each_algorithm(4, [](Rank& self, Place place) {
     for (const Format& format : kFormats) {
       std::array<std::uint64_t, 4> inputs = {format.number(1), format.quiet_nan, format.number(3),
                                              format.number(4)};
@@ -109,22 +116,24 @@ TEST_CASE("C08 a NaN loses against a number, wherever it is", "[integration][C08
         const std::vector<std::uint64_t> given(inputs.begin(), inputs.end());
         for (const std::size_t count : {std::size_t{1}, std::size_t{1000}}) {
           const std::string what = "type " + std::to_string(format.type) + ", count " + std::to_string(count);
-          check_all_reduce(self, symmetric, format.type, pkcommMin, count, given, format.number(1),
+          check_all_reduce(self, place, format.type, pkcommMin, count, given, format.number(1),
                            "min, " + what);
-          check_all_reduce(self, symmetric, format.type, pkcommMax, count, given, format.number(4),
+          check_all_reduce(self, place, format.type, pkcommMax, count, given, format.number(4),
                            "max, " + what);
         }
       } while (std::next_permutation(inputs.begin(), inputs.end()));
       for (const pkcommRedOp_t op : {pkcommMin, pkcommMax}) {
         constexpr std::size_t kCount = 1000;
         const std::size_t element = bytes_of(format.type);
-        Memory block(self, symmetric, kCount * element, element);
-        fill_bits(block.data(), format.type, format.quiet_nan, kCount);
-        self.ok(pkcommAllReduce(block.data(), block.data(), kCount, format.type, op, self.comm, self.stream),
+        Memory block(self, place, kCount * element, element);
+        fill_bits(block.host(), format.type, format.quiet_nan, kCount);
+        block.upload();
+        self.ok(pkcommAllReduce(block.at(), block.at(), kCount, format.type, op, self.comm, self.stream),
                 "all NaN");
+        block.download();
         self.synchronize("all NaN");
         for (std::size_t i = 0; i < kCount; ++i) {
-          if (!self.expect(format.is_nan(bits_at(block.data() + i * element, format.type)),
+          if (!self.expect(format.is_nan(bits_at(block.host() + i * element, format.type)),
                            "all NaN gives a number"))
             break;
         }
@@ -156,36 +165,38 @@ TEST_CASE("C09 what is copied is bit for bit the same, whatever the bits", "[int
                                    {pkcommFloat32, 0x7F800001}, {pkcommFloat16, 0xFFFF},
                                    {pkcommFloat8e4m3, 0x80},    {pkcommFloat64, 0x7FF0000000000001}};
   const int nranks = GENERATE(2, 4);
-  with_each_algorithm(nranks, [&](Rank& self, bool symmetric) {
+  with_each_algorithm(nranks, [&](Rank& self, Place place) {
     constexpr std::size_t kMost = 20011;
     const auto n = static_cast<std::size_t>(self.nranks);
-    Memory send(self, symmetric, n * kMost * 8, 8), recv(self, symmetric, n * kMost * 8, 8);
+    Memory send(self, place, n * kMost * 8, 8), recv(self, place, n * kMost * 8, 8);
     for (const Pattern& pattern : kPatterns) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{1023}, kMost}) {
         const std::string with =
             " of bits " + std::to_string(pattern.bits) + ", count " + std::to_string(count);
-        fill_bits(send.data(), pattern.type, pattern.bits, n * count);
+        fill_bits(send.host(), pattern.type, pattern.bits, n * count);
+        send.upload();
         const auto finish = [&](const std::string& what, std::size_t wanted) {
+          recv.download();
           self.synchronize(what + with);
-          self.expect(first_other(recv.data(), pattern.type, pattern.bits, wanted) < 0,
+          self.expect(first_other(recv.host(), pattern.type, pattern.bits, wanted) < 0,
                       what + with + " is wrong");
           recv.fill(Memory::kPoison);
         };
         recv.fill(Memory::kPoison);
-        self.ok(pkcommBroadcast(send.data(), recv.data(), count, pattern.type, 1, self.comm, self.stream),
+        self.ok(pkcommBroadcast(send.at(), recv.at(), count, pattern.type, 1, self.comm, self.stream),
                 "broadcast");
         finish("broadcast", count);
-        self.ok(pkcommAllGather(send.data(), recv.data(), count, pattern.type, self.comm, self.stream),
+        self.ok(pkcommAllGather(send.at(), recv.at(), count, pattern.type, self.comm, self.stream),
                 "all_gather");
         finish("all_gather", n * count);
-        self.ok(pkcommAllToAll(send.data(), recv.data(), count, pattern.type, self.comm, self.stream),
+        self.ok(pkcommAllToAll(send.at(), recv.at(), count, pattern.type, self.comm, self.stream),
                 "all_to_all");
         finish("all_to_all", n * count);
         const int next = (self.rank + 1) % self.nranks,
                   previous = (self.rank + self.nranks - 1) % self.nranks;
         self.ok(pkcommGroupStart(), "group");
-        self.ok(pkcommSend(send.data(), count, pattern.type, next, self.comm, self.stream), "send");
-        self.ok(pkcommRecv(recv.data(), count, pattern.type, previous, self.comm, self.stream), "recv");
+        self.ok(pkcommSend(send.at(), count, pattern.type, next, self.comm, self.stream), "send");
+        self.ok(pkcommRecv(recv.at(), count, pattern.type, previous, self.comm, self.stream), "recv");
         self.ok(pkcommGroupEnd(), "group");
         finish("recv", count);
       }
@@ -224,23 +235,24 @@ TEST_CASE("C10 integers wrap round, each element by itself", "[integration][C10]
       {"uint8 sum", pkcommUint8, pkcommSum, {200, 255, 1, 0}, {100, 1, 1, 0}, {44, 0, 2, 0}},
       {"int8 prod", pkcommInt8, pkcommProd, {16, 1}, {16, 7}, {0, 7}},
       {"int32 sum", pkcommInt32, pkcommSum, {2147483647, 0}, {1, 0}, {-2147483648, 0}}};
-  with_each_algorithm(2, [&](Rank& self, bool symmetric) {
+  with_each_algorithm(2, [&](Rank& self, Place place) {
     for (const Row& row : rows) {
       const std::size_t element = bytes_of(row.type);
-      Memory send(self, symmetric, 33 * element, element), recv(self, symmetric, 33 * element, element);
+      Memory send(self, place, 33 * element, element), recv(self, place, 33 * element, element);
       std::vector<std::byte> wanted(33 * element);
       for (std::size_t i = 0; i < 33; ++i) {
         const auto& input = self.rank == 0 ? row.first : row.second;
-        std::memcpy(send.data() + i * element, &input[i % input.size()], element);
+        std::memcpy(send.host() + i * element, &input[i % input.size()], element);
         std::memcpy(wanted.data() + i * element, &row.wanted[i % row.wanted.size()], element);
       }
+      send.upload();
       for (std::size_t count = 1; count <= 33; ++count) {
         recv.fill(Memory::kPoison);
         const std::string what = std::string(row.what) + " of " + std::to_string(count);
-        self.ok(pkcommAllReduce(send.data(), recv.data(), count, row.type, row.op, self.comm, self.stream),
-                what);
+        self.ok(pkcommAllReduce(send.at(), recv.at(), count, row.type, row.op, self.comm, self.stream), what);
+        recv.download();
         self.synchronize(what);
-        const std::ptrdiff_t wrong = first_difference(recv.data(), wanted.data(), count, element);
+        const std::ptrdiff_t wrong = first_difference(recv.host(), wanted.data(), count, element);
         self.expect(wrong < 0, what + ": element " + std::to_string(wrong) + " is wrong");
         self.expect(recv.guards_intact(count * element), what + ": wrote outside the output");
       }
@@ -252,8 +264,8 @@ TEST_CASE("C10 256 ranks sum to 0 in 8 bits, and their maximum is 1", "[integrat
   const Environment environment = variable("PKCOMM_STAGING", "4M");
   run_world(256, [](Rank& self) {
     const std::vector<std::uint64_t> ones(256, 1);
-    check(self, false, {"sum", pkcommUint8, pkcommSum, ones, 0}, 3);
-    check(self, false, {"max", pkcommUint8, pkcommMax, ones, 1}, 3);
+    check(self, Place::kVisible, {"sum", pkcommUint8, pkcommSum, ones, 0}, 3);
+    check(self, Place::kVisible, {"max", pkcommUint8, pkcommMax, ones, 1}, 3);
   });
 }
 
@@ -280,7 +292,7 @@ TEST_CASE("C12 integer averages wrap as sums and round toward zero", "[integrati
   for (const Reduction& row : rows) {
     CAPTURE(row.what);
     with_each_algorithm(static_cast<int>(row.inputs.size()),
-                        [&](Rank& self, bool) { check_other_reductions(self, row, 100); });
+                        [&](Rank& self, Place) { check_other_reductions(self, row, 100); });
   }
 }
 
@@ -295,14 +307,14 @@ TEST_CASE("C13 sums of 16-bit floats keep small addends", "[integration][C13]") 
                                  {"bf16, 8 ranks", pkcommBfloat16, 8, 256, 0x4384},
                                  {"fp16, 8 ranks", pkcommFloat16, 8, 2048, 0x6804}};
   for (const Row& row : rows) {
-    with_each_algorithm(row.nranks, [&](Rank& self, bool symmetric) {
+    with_each_algorithm(row.nranks, [&](Rank& self, Place place) {
       const Format& format = format_of(row.type);
-      for (std::size_t place = 0; place < static_cast<std::size_t>(row.nranks); ++place) {
+      for (std::size_t odd = 0; odd < static_cast<std::size_t>(row.nranks); ++odd) {
         std::vector<std::uint64_t> inputs(static_cast<std::size_t>(row.nranks), format.number(1));
-        inputs[place] = format.number(row.large);
+        inputs[odd] = format.number(row.large);
         for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, std::size_t{70001}}) {
           // Rounded to even once, at the end: 256 + 7 lies between 262 and 264, 2048 + 7 between 2054 and 2056.
-          check(self, symmetric, {row.what, row.type, pkcommSum, inputs, row.wanted}, count);
+          check(self, place, {row.what, row.type, pkcommSum, inputs, row.wanted}, count);
         }
       }
     });
@@ -322,7 +334,7 @@ TEST_CASE("C14 8-bit floats are numbers, and all of them are reduced", "[integra
 }
 
 TEST_CASE("C15 every type has every operation", "[integration][C15]") {
-  with_each_algorithm(4, [](Rank& self, bool symmetric) {
+  with_each_algorithm(4, [](Rank& self, Place place) {
     constexpr std::uint64_t kE4m3[] = {0x52, 0x5C, 0x48, 0x38, 0x42},
                             kE5m2[] = {0x49, 0x4E, 0x44, 0x3C, 0x41};
     constexpr std::uint64_t kResults[] = {10, 24, 4, 1,
@@ -343,7 +355,7 @@ TEST_CASE("C15 every type has every operation", "[integration][C15]") {
         if (op == pkcommAvg && type == pkcommFloat64) wanted = bits_of(2.5);
         if (type == pkcommFloat8e4m3) wanted = kE4m3[op];
         if (type == pkcommFloat8e5m2) wanted = kE5m2[op];
-        check_all_reduce(self, symmetric, type, op, 100, inputs, wanted,
+        check_all_reduce(self, place, type, op, 100, inputs, wanted,
                          "type " + std::to_string(type) + ", op " + std::to_string(op));
       }
     }

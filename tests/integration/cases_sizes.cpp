@@ -1,8 +1,6 @@
 // Sizes and counts: nothing at all, nothing for some pairs, more than an int holds, and no multiple of anything.
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdio>
+#include <deque>
 #include <fstream>
 
 #include "integration/cases.hpp"
@@ -34,24 +32,6 @@ bool has_memory_for(const char* what, std::uint64_t bytes) {
   return false;
 }
 
-/// Pages that go back to the system at once.
-class Pages {
- public:
-  explicit Pages(std::size_t bytes)
-      : bytes_(bytes),
-        at_(::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-                   0)) {}
-  Pages(const Pages&) = delete;
-  Pages& operator=(const Pages&) = delete;
-  ~Pages() { ::munmap(at_, bytes_); }
-  bool usable() const { return at_ != MAP_FAILED; }
-  unsigned char* bytes() { return static_cast<unsigned char*>(at_); }
-
- private:
-  std::size_t bytes_;
-  void* at_;
-};
-
 /// Index of the first byte that is not `value`, or -1.
 std::ptrdiff_t first_other_byte(const unsigned char* at, std::size_t bytes, unsigned char value) {
   if (bytes == 0 || (at[0] == value && std::memcmp(at, at + 1, bytes - 1) == 0)) return -1;
@@ -61,16 +41,16 @@ std::ptrdiff_t first_other_byte(const unsigned char* at, std::size_t bytes, unsi
 }  // namespace
 
 TEST_CASE("C01 count 0 succeeds, with and without buffers, and touches nothing", "[integration][C01]") {
-  const std::string algorithm = GENERATE(from_range(std::begin(kAlgorithms), std::end(kAlgorithms)));
+  const std::string algorithm = GENERATE(from_range(algorithms()));
   CAPTURE(algorithm);
   const Environment environment = forced(algorithm);
   run_world(4, [&](Rank& self) {
-    Memory send(self, algorithm == "multimem_emulated", 64, 4),
-        recv(self, algorithm == "multimem_emulated", 64, 4);
+    const Place place = algorithm == "multimem_emulated" ? Place::kSymmetric : Place::kDevice;
+    Memory send(self, place, 64, 4), recv(self, place, 64, 4);
     const int next = (self.rank + 1) % 4, previous = (self.rank + 3) % 4;
     for (const bool null : {false, true}) {
-      const void* const from = null ? nullptr : send.data();
-      void* const to = null ? nullptr : recv.data();
+      const void* const from = null ? nullptr : send.at();
+      void* const to = null ? nullptr : recv.at();
       const std::string with = null ? " with null" : "";
       self.ok(pkcommAllReduce(from, to, 0, pkcommInt32, pkcommSum, self.comm, self.stream),
               "all_reduce" + with);
@@ -84,13 +64,16 @@ TEST_CASE("C01 count 0 succeeds, with and without buffers, and touches nothing",
       self.ok(pkcommScatter(from, to, 0, pkcommInt32, 2, self.comm, self.stream), "scatter" + with);
       self.ok(pkcommSend(from, 0, pkcommInt32, next, self.comm, self.stream), "send" + with);
       self.ok(pkcommRecv(to, 0, pkcommInt32, previous, self.comm, self.stream), "recv" + with);
+      send.download();
+      recv.download();
       self.synchronize("nothing" + with);
     }
     self.expect(send.guards_intact(0) && recv.guards_intact(0), "a call of nothing wrote something");
-    std::int32_t sum = self.rank + 1;
-    self.ok(pkcommAllReduce(&sum, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream), "sum");
+    Visible<std::int32_t> sum{self.rank + 1};
+    self.ok(pkcommAllReduce(sum.data(), sum.data(), 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+            "sum");
     self.synchronize("sum");
-    self.expect(sum == 10, "the sum is " + std::to_string(sum));
+    self.expect(sum[0] == 10, "the sum is " + std::to_string(sum[0]));
   });
 }
 
@@ -101,11 +84,11 @@ TEST_CASE("C02 grouped sends and receives of which some are empty or left out", 
   run_world(4, [&](Rank& self) {
     const auto me = static_cast<std::size_t>(self.rank);
     for (int round = 0; round < 1000; ++round) {
-      std::vector<std::vector<std::int32_t>> out;
-      std::vector<Guarded> in;
+      std::vector<Visible<std::int32_t>> out;
+      std::deque<Memory> in;
       for (int peer = 0; peer < 4; ++peer) {
         out.emplace_back(2, 100 * self.rank + peer);
-        in.emplace_back(kCounts[peer][me] * 4, 4);
+        in.emplace_back(self, Place::kVisible, kCounts[peer][me] * 4, 4);
       }
       bool ok = self.ok(pkcommGroupStart(), "group start");
       for (std::size_t peer = 0; peer < 4; ++peer) {
@@ -116,7 +99,7 @@ TEST_CASE("C02 grouped sends and receives of which some are empty or left out", 
                              "send");
         }
         if (!skip_empty || kCounts[peer][me] > 0) {
-          ok = ok && self.ok(pkcommRecv(in[peer].data(), kCounts[peer][me], pkcommInt32, rank, self.comm,
+          ok = ok && self.ok(pkcommRecv(in[peer].at(), kCounts[peer][me], pkcommInt32, rank, self.comm,
                                         self.stream),
                              "recv");
         }
@@ -125,7 +108,7 @@ TEST_CASE("C02 grouped sends and receives of which some are empty or left out", 
       if (!ok || !self.synchronize("group")) return;
       for (std::size_t peer = 0; peer < 4; ++peer) {
         const auto wanted = static_cast<std::uint64_t>(100 * static_cast<int>(peer) + self.rank);
-        const bool right = first_other(in[peer].data(), pkcommInt32, wanted, kCounts[peer][me]) < 0;
+        const bool right = first_other(in[peer].host(), pkcommInt32, wanted, kCounts[peer][me]) < 0;
         if (!self.expect(right && in[peer].guards_intact(), "round " + std::to_string(round) +
                                                                 ": what rank " + std::to_string(peer) +
                                                                 " sent is wrong")) {
@@ -139,19 +122,17 @@ TEST_CASE("C02 grouped sends and receives of which some are empty or left out", 
 TEST_CASE("C03 (a) an all_reduce in place of more than 2^31 bytes", "[integration][C03][slow]") {
   constexpr std::size_t kCount = 2147483651;
   if (!has_memory_for("C03 (a)", 2 * kCount + (1ull << 30))) return;
+  reserve_visible(2 * kCount + 4096);
   run_world(2, [](Rank& self) {
-    Pages pages(kCount);
-    if (!self.expect(pages.usable(), "no memory")) return;
-    std::memset(pages.bytes(), self.rank + 1, kCount);
+    Visible<unsigned char> bytes(kCount, static_cast<unsigned char>(self.rank + 1));
     self.ok(
-        pkcommAllReduce(pages.bytes(), pages.bytes(), kCount, pkcommUint8, pkcommSum, self.comm, self.stream),
+        pkcommAllReduce(bytes.data(), bytes.data(), kCount, pkcommUint8, pkcommSum, self.comm, self.stream),
         "call");
     self.synchronize("call");
     for (const std::size_t at : {2147483647ul, 2147483648ul, 2147483650ul}) {
-      self.expect(pages.bytes()[at] == 3,
-                  "byte " + std::to_string(at) + " is " + std::to_string(pages.bytes()[at]));
+      self.expect(bytes[at] == 3, "byte " + std::to_string(at) + " is " + std::to_string(bytes[at]));
     }
-    const std::ptrdiff_t wrong = first_other_byte(pages.bytes(), kCount, 3);
+    const std::ptrdiff_t wrong = first_other_byte(bytes.data(), kCount, 3);
     self.expect(wrong < 0, "byte " + std::to_string(wrong) + " is wrong");
   });
 }
@@ -159,52 +140,51 @@ TEST_CASE("C03 (a) an all_reduce in place of more than 2^31 bytes", "[integratio
 TEST_CASE("C03 (b) an all_reduce of 64-bit elements of more than 2^31 bytes", "[integration][C03][slow]") {
   constexpr std::size_t kCount = 268435457;
   if (!has_memory_for("C03 (b)", 2 * kCount * 8 + (1ull << 30))) return;
+  reserve_visible(2 * kCount * 8 + 4096);
   run_world(2, [](Rank& self) {
-    Pages pages(kCount * 8);
-    if (!self.expect(pages.usable(), "no memory")) return;
-    auto* const words = reinterpret_cast<std::int64_t*>(pages.bytes());
-    std::fill_n(words, kCount, self.rank == 0 ? std::int64_t{1} << 33 : 5);
-    self.ok(pkcommAllReduce(words, words, kCount, pkcommInt64, pkcommSum, self.comm, self.stream), "call");
+    Visible<std::int64_t> words(kCount, self.rank == 0 ? std::int64_t{1} << 33 : 5);
+    self.ok(
+        pkcommAllReduce(words.data(), words.data(), kCount, pkcommInt64, pkcommSum, self.comm, self.stream),
+        "call");
     self.synchronize("call");
-    const auto* const wrong =
-        std::find_if(words, words + kCount, [](std::int64_t word) { return word != 8589934597; });
-    self.expect(wrong == words + kCount, "element " + std::to_string(wrong - words) + " is wrong");
+    const auto wrong =
+        std::find_if(words.begin(), words.end(), [](std::int64_t word) { return word != 8589934597; });
+    self.expect(wrong == words.end(), "element " + std::to_string(wrong - words.begin()) + " is wrong");
   });
 }
 
 TEST_CASE("C03 (c) an all_gather whose output alone exceeds 2^31 bytes", "[integration][C03][slow]") {
   constexpr std::size_t kCount = 536870913;
   if (!has_memory_for("C03 (c)", 20 * kCount + (1ull << 30))) return;
+  reserve_visible(20 * kCount + 4096);
   run_world(4, [](Rank& self) {
-    Pages send(kCount), recv(4 * kCount);
-    if (!self.expect(send.usable() && recv.usable(), "no memory")) return;
-    std::memset(send.bytes(), self.rank + 1, kCount);
-    self.ok(pkcommAllGather(send.bytes(), recv.bytes(), kCount, pkcommUint8, self.comm, self.stream), "call");
+    const Visible<unsigned char> send(kCount, static_cast<unsigned char>(self.rank + 1));
+    Visible<unsigned char> recv(4 * kCount);
+    self.ok(pkcommAllGather(send.data(), recv.data(), kCount, pkcommUint8, self.comm, self.stream), "call");
     self.synchronize("call");
     for (std::size_t rank = 0; rank < 4; ++rank) {
       const std::ptrdiff_t wrong =
-          first_other_byte(recv.bytes() + rank * kCount, kCount, static_cast<unsigned char>(rank + 1));
+          first_other_byte(recv.data() + rank * kCount, kCount, static_cast<unsigned char>(rank + 1));
       self.expect(wrong < 0,
                   "byte " + std::to_string(wrong) + " of rank " + std::to_string(rank) + " is wrong");
     }
-    self.expect(recv.bytes()[2147483651] == 4,
-                "the last byte is " + std::to_string(recv.bytes()[2147483651]));
+    self.expect(recv[2147483651] == 4, "the last byte is " + std::to_string(recv[2147483651]));
   });
 }
 
 TEST_CASE("C03 (d) a count whose bytes wrap round to 8 is refused", "[integration][C03]") {
   run_world(2, [](Rank& self) {
     constexpr std::size_t kCount = (std::size_t{1} << 61) + 1;
-    Memory send(self, false, 8, 8), recv(self, false, 8, 8);
+    Memory send(self, Place::kVisible, 8, 8), recv(self, Place::kVisible, 8, 8);
     const std::string count = std::to_string(kCount);
     self.fails(
-        pkcommAllReduce(send.data(), recv.data(), kCount, pkcommFloat64, pkcommSum, self.comm, self.stream),
+        pkcommAllReduce(send.at(), recv.at(), kCount, pkcommFloat64, pkcommSum, self.comm, self.stream),
         pkcommInvalidArgument, count, "all_reduce");
-    self.fails(pkcommAllGather(send.data(), recv.data(), kCount, pkcommFloat64, self.comm, self.stream),
+    self.fails(pkcommAllGather(send.at(), recv.at(), kCount, pkcommFloat64, self.comm, self.stream),
                pkcommInvalidArgument, count, "all_gather");
-    self.fails(pkcommAllGather(send.data(), recv.data(), kCount / 4, pkcommFloat64, self.comm, self.stream),
+    self.fails(pkcommAllGather(send.at(), recv.at(), kCount / 4, pkcommFloat64, self.comm, self.stream),
                pkcommInvalidArgument, std::to_string(kCount / 4), "all_gather whose whole output wraps");
-    self.fails(pkcommSend(send.data(), kCount, pkcommFloat64, 1 - self.rank, self.comm, self.stream),
+    self.fails(pkcommSend(send.at(), kCount, pkcommFloat64, 1 - self.rank, self.comm, self.stream),
                pkcommInvalidArgument, count, "send");
     self.synchronize("nothing");
     self.expect(send.guards_intact(0) && recv.guards_intact(0), "a refused call wrote something");
@@ -214,12 +194,14 @@ TEST_CASE("C03 (d) a count whose bytes wrap round to 8 is refused", "[integratio
 TEST_CASE("C04 (a) 8 ranks reduce a large count that is no multiple of anything", "[integration][C04]") {
   constexpr std::size_t kCount = 10556587;
   if (!has_memory_for("C04 (a)", 8 * kCount * 4 + (1ull << 30))) return;
+  reserve_visible(8 * (kCount * 4 + 4096));
   run_world(8, [](Rank& self) {
-    Memory block(self, false, kCount * 4, 4);
+    Memory block(self, Place::kVisible, kCount * 4, 4);
     auto* const x = block.as<float>();
     for (std::size_t i = 0; i < kCount; ++i)
       x[i] = static_cast<float>(i % 7 + static_cast<std::size_t>(self.rank));
-    self.ok(pkcommAllReduce(x, x, kCount, pkcommFloat32, pkcommSum, self.comm, self.stream), "call");
+    self.ok(pkcommAllReduce(block.at(), block.at(), kCount, pkcommFloat32, pkcommSum, self.comm, self.stream),
+            "call");
     self.synchronize("call");
     std::size_t right = 0;
     while (right < kCount && x[right] == static_cast<float>(8 * (right % 7) + 28)) ++right;
@@ -231,7 +213,8 @@ TEST_CASE("C04 (a) 8 ranks reduce a large count that is no multiple of anything"
 
 TEST_CASE("C04 (b) every small count, and odd numbers of ranks", "[integration][C04]") {
   const int nranks = GENERATE(2, 3, 5, 6, 7);
-  const std::string algorithm = GENERATE(from_range(std::begin(kAlgorithms) + 1, std::end(kAlgorithms)));
+  const std::string algorithm =
+      GENERATE(filter([](const std::string& name) { return !name.empty(); }, from_range(algorithms())));
   CAPTURE(nranks, algorithm);
   const Environment environment = forced(algorithm);
   run_world(nranks, [&](Rank& self) {
@@ -241,23 +224,23 @@ TEST_CASE("C04 (b) every small count, and odd numbers of ranks", "[integration][
     const auto n = static_cast<std::uint64_t>(self.nranks);
     for (const pkcommDataType_t type : {pkcommFloat32, pkcommBfloat16, pkcommUint8}) {
       const std::size_t element = bytes_of(type);
-      const bool symmetric = algorithm == "multimem_emulated";
-      Memory send(self, symmetric, 16385 * element, element), recv(self, symmetric, 16385 * element, element);
+      const Place place = algorithm == "multimem_emulated" ? Place::kSymmetric : Place::kDevice;
+      Memory send(self, place, 16385 * element, element), recv(self, place, 16385 * element, element);
       std::vector<std::byte> wanted(16385 * element);
       for (std::size_t i = 0; i < 16385; ++i) {
-        store(send.data() + i * element, type, i % 7 + static_cast<std::uint64_t>(self.rank));
+        store(send.host() + i * element, type, i % 7 + static_cast<std::uint64_t>(self.rank));
         store(wanted.data() + i * element, type, n * (i % 7) + n * (n - 1) / 2);
       }
+      send.upload();
       for (const std::size_t count : counts) {
         recv.fill(Memory::kPoison);
         const std::string what = "type " + std::to_string(type) + " count " + std::to_string(count);
-        if (!self.ok(
-                pkcommAllReduce(send.data(), recv.data(), count, type, pkcommSum, self.comm, self.stream),
-                what) ||
-            !self.synchronize(what)) {
+        if (!self.ok(pkcommAllReduce(send.at(), recv.at(), count, type, pkcommSum, self.comm, self.stream),
+                     what))
           return;
-        }
-        const std::ptrdiff_t wrong = first_difference(recv.data(), wanted.data(), count, element);
+        recv.download();
+        if (!self.synchronize(what)) return;
+        const std::ptrdiff_t wrong = first_difference(recv.host(), wanted.data(), count, element);
         self.expect(wrong < 0, what + ": element " + std::to_string(wrong) + " is wrong");
         self.expect(recv.guards_intact(count * element), what + ": wrote outside the output");
       }

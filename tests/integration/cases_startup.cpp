@@ -33,6 +33,7 @@ pkcommConfig_t config_with_limit(std::int64_t init_ms) {
 
 /// Init must end in a timeout within 6 s whose text names the missing rank, and leave no handle.
 void expect_missing(Failures& failures, const pkcommUniqueId& id, int rank, const std::string& missing) {
+  use_device(device_of(rank));
   const pkcommConfig_t config = config_with_limit(5000);
   auto comm = reinterpret_cast<pkcommComm_t>(std::uintptr_t{16});
   const auto begin = Clock::now();
@@ -50,6 +51,7 @@ void expect_missing(Failures& failures, const pkcommUniqueId& id, int rank, cons
 }  // namespace
 
 TEST_CASE("C20 a rank that never comes is named when the deadline passes", "[integration][C20]") {
+  if (!a_device_each(3)) return;
   Shared<Ids> ids;
   Shared<std::atomic<bool>> gone;
   Crew crew;
@@ -74,6 +76,7 @@ TEST_CASE("C20 a rank that never comes is named when the deadline passes", "[int
 }
 
 TEST_CASE("C21 an id serves once", "[integration][C21]") {
+  if (!a_device_each(2)) return;
   Shared<Ids> ids;
   Crew crew;
 
@@ -104,6 +107,7 @@ TEST_CASE("C21 an id serves once", "[integration][C21]") {
       std::vector<std::thread> threads;
       for (int i = 0; i < 2; ++i) {
         threads.emplace_back([&, i] {
+          use_device(device_of(process));
           if (i == 1 && !together) sleep_ms(20);
           const pkcommConfig_t config = config_with_limit(5000);
           pkcommComm_t comm = nullptr;
@@ -194,6 +198,7 @@ int connect_stray(const sockaddr_in& where) {
 }  // namespace
 
 TEST_CASE("C22 strays at the listener change nothing", "[integration][C22]") {
+  if (!a_device_each(4)) return;
   struct Place {
     SharedId id;
     sockaddr_in where;
@@ -210,6 +215,7 @@ TEST_CASE("C22 strays at the listener change nothing", "[integration][C22]") {
     }
     const pkcommUniqueId id = place->id.wait();
     if (process == 3) sleep_ms(3000);
+    use_device(device_of(process));  // which takes its time on CUDA
     const auto begin = Clock::now();
     run_rank(4, id, process, failures, sum_of_ranks);
     const double limit = process == 3 ? 5 : 8;  // 5 s after the last has come, 3 s after the others
@@ -281,6 +287,7 @@ bool always() { return true; }
 }  // namespace
 
 TEST_CASE("C23 ranks of one machine meet whatever its network and names are", "[integration][C23]") {
+  if (!a_device_each(2)) return;
   struct Row {
     const char* why;
     bool (*surroundings)();  // of both ranks
@@ -334,6 +341,7 @@ TEST_CASE("C23 a variable that names a missing interface is an error that lists 
 }
 
 TEST_CASE("C23 ranks in different network namespaces meet through PKCOMM_RUNTIME_DIR", "[integration][C23]") {
+  if (!a_device_each(2)) return;
   char directory[] = "/tmp/pkcomm-test-XXXXXX";
   REQUIRE(::mkdtemp(directory) != nullptr);
   const Environment environment(std::map<std::string, std::string>{{"PKCOMM_RUNTIME_DIR", directory}});

@@ -71,6 +71,7 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   ::sched_getaffinity(0, sizeof allowed, &allowed);
   int core = 0;
   while (!CPU_ISSET(core, &allowed)) ++core;
+  use_device(device_of(rank));
   make_odd(core);
   const Surroundings before = Surroundings::now();
   const auto watch = [&](const char* call, pkcommResult_t result, pkcommResult_t wanted) {
@@ -86,16 +87,18 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   watch("stream", pkcommStreamCreate(&stream), pkcommSuccess);
 
   // Rounded to nearest although the caller rounds upward, and no denormal lost: 1 + 2^-24 is 1, 2^-149 + 0 is 2^-149.
-  float small[2] = {rank == 0 ? 1.0F : 0x1p-24F, 0}, sums[2] = {};
+  Visible<float> small{rank == 0 ? 1.0F : 0x1p-24F, 0}, sums(2);
   const std::uint32_t denormal = rank == 0 ? 1 : 0;
   std::memcpy(&small[1], &denormal, sizeof denormal);
-  watch("all_reduce", pkcommAllReduce(small, sums, 2, pkcommFloat32, pkcommSum, comm, stream), pkcommSuccess);
-  watch("synchronize", pkcommStreamSynchronize(stream), pkcommSuccess);
+  watch("all_reduce", pkcommAllReduce(small.data(), sums.data(), 2, pkcommFloat32, pkcommSum, comm, stream),
+        pkcommSuccess);
+  watch("synchronize", finish(comm, stream).result, pkcommSuccess);
   std::uint32_t bits[2] = {};
-  std::memcpy(bits, sums, sizeof bits);
+  std::memcpy(bits, sums.data(), sizeof bits);
   if (bits[0] != 0x3f800000 || bits[1] != 1)
     failures.add("the caller's floating-point modes changed the sum");
-  watch("all_reduce of nothing", pkcommAllReduce(nullptr, sums, 2, pkcommFloat32, pkcommSum, comm, stream),
+  watch("all_reduce of nothing",
+        pkcommAllReduce(nullptr, sums.data(), 2, pkcommFloat32, pkcommSum, comm, stream),
         pkcommInvalidArgument);
 
   watch("split", pkcommCommSplit(comm, 0, rank, &part, nullptr), pkcommSuccess);
@@ -117,13 +120,15 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   watch("destroy", pkcommCommDestroy(comm), pkcommSuccess);
   watch("destroy twice", pkcommCommDestroy(comm), pkcommInvalidArgument);
   watch("stream destroy", pkcommStreamDestroy(stream), pkcommSuccess);
-  watch("stream destroy twice", pkcommStreamDestroy(stream), pkcommInvalidArgument);
+  // A CUDA stream that has been destroyed is an address of the driver's and nobody's to check.
+  if (!on_cuda()) watch("stream destroy twice", pkcommStreamDestroy(stream), pkcommInvalidArgument);
   watch("id", pkcommGetUniqueId(nullptr), pkcommInvalidArgument);
 }
 
 }  // namespace
 
 TEST_CASE("C43 calls leave the thread and the process as they were", "[integration][C43]") {
+  if (!a_device_each(2)) return;
   const bool on_worker = GENERATE(false, true);
   CAPTURE(on_worker);
   Shared<Ids> ids;

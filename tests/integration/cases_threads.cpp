@@ -31,14 +31,13 @@ void cross(Failures& failures, const pkcommUniqueId& a, const pkcommUniqueId& b,
   run_rank(2, a, rank, failures, [&](Rank& self) {
     run_rank(2, b, rank, failures, [&](Rank& other) {
       for (int round = 0; round < rounds; ++round) {
-        const int small = rank + 1, large = 10 * (rank + 1);
-        int small_sum = 0, large_sum = 0;
+        Visible<int> small{rank + 1, 0}, large{10 * (rank + 1), 0};
         const auto reduce_a = [&] {
-          self.ok(pkcommAllReduce(&small, &small_sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+          self.ok(pkcommAllReduce(&small[0], &small[1], 1, pkcommInt32, pkcommSum, self.comm, self.stream),
                   "A");
         };
         const auto reduce_b = [&] {
-          other.ok(pkcommAllReduce(&large, &large_sum, 1, pkcommInt32, pkcommSum, other.comm, other.stream),
+          other.ok(pkcommAllReduce(&large[0], &large[1], 1, pkcommInt32, pkcommSum, other.comm, other.stream),
                    "B");
         };
         rank == 0 ? (reduce_a(), reduce_b()) : (reduce_b(), reduce_a());
@@ -46,8 +45,8 @@ void cross(Failures& failures, const pkcommUniqueId& a, const pkcommUniqueId& b,
         const bool good = rank == 0 ? self.synchronize("A") && other.synchronize("B")
                                     : other.synchronize("B") && self.synchronize("A");
         if (!good) return;
-        expect_equal(self, "A", round, small_sum, 3);
-        expect_equal(self, "B", round, large_sum, 30);
+        expect_equal(self, "A", round, small[1], 3);
+        expect_equal(self, "B", round, large[1], 30);
       }
     });
   });
@@ -58,6 +57,7 @@ void cross(Failures& failures, const pkcommUniqueId& a, const pkcommUniqueId& b,
 TEST_CASE("C27 two communicators in opposite order do not wait for each other", "[integration][C27]") {
   constexpr int kRounds = 10000;
   SECTION("ranks are processes") {
+    if (!a_device_each(2)) return;
     Shared<Ids> ids;
     Crew crew;
     crew.start(2, [&](int process, Failures& failures) {
@@ -79,6 +79,7 @@ TEST_CASE("C27 two communicators in opposite order do not wait for each other", 
 }
 
 TEST_CASE("C27 sixteen communicators on sixteen threads", "[integration][C27]") {
+  if (!a_device_each(2)) return;
   constexpr int kCommunicators = 16, kRounds = 300;
   Shared<Ids> ids;
   Crew crew;
@@ -103,10 +104,11 @@ namespace {
 
 /// `count` all_reduces of rank + 1 in one go.
 void reduce_often(Rank& self, int count, int wanted, const char* what) {
-  const int value = self.rank + 1;
-  std::vector<int> sums(static_cast<std::size_t>(count));
+  const Visible<int> value{self.rank + 1};
+  Visible<int> sums(static_cast<std::size_t>(count));
   for (int& sum : sums) {
-    if (!self.ok(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream), what))
+    if (!self.ok(pkcommAllReduce(value.data(), &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream),
+                 what))
       return;
   }
   if (!self.synchronize(what)) return;
@@ -158,6 +160,7 @@ TEST_CASE("C28 many threads make and split communicators at once", "[integration
     std::vector<std::thread> threads;
     for (int rank = 0; rank < kRanks; ++rank) {
       threads.emplace_back([&, rank] {
+        use_device(device_of(rank));
         pkcommStream_t stream = nullptr;
         if (pkcommStreamCreate(&stream) != pkcommSuccess) return failures.add(pkcommGetLastError(nullptr));
         make_and_split(failures, ids, rank, stream);
@@ -251,6 +254,7 @@ int play_child(Child part, Rank& parent, const pkcommUniqueId& id) {
 TEST_CASE("C29 forked children leave the parents' communicator alone", "[integration][C29]") {
   const auto part = GENERATE(Child::kExitsAtOnce, Child::kExitsThroughHandlers, Child::kUsesHandle,
                              Child::kMakesOwn, Child::kRuns);
+  if (!only_on_host("CUDA itself does not survive a fork")) return;
   if (kSanitized && part == Child::kMakesOwn) return;  // the child would hang in the sanitizer's allocator
   CAPTURE(static_cast<int>(part));
   Shared<Ids> ids;
@@ -321,6 +325,7 @@ void pin_to_two_cores() {
 }  // namespace
 
 TEST_CASE("C44 many ranks on few cores keep moving, and those that wait sleep", "[integration][C44]") {
+  if (!only_on_host("ranks wait on the GPU, not on cores")) return;
   constexpr int kRanks = 32, kRounds = 1000;
   Shared<Ids> ids;
   struct Progress {

@@ -56,6 +56,8 @@ TEST_CASE("C40 an odd value is used and right, or refused with one line", "[inte
     for (const std::string value : kValues) {
       CAPTURE(variable.name, value);
       const bool good = std::find(variable.good.begin(), variable.good.end(), value) != variable.good.end();
+      // A process with a GPU takes a second to start, and what is refused is refused before there is a platform.
+      if (on_cuda() && !good && value != "abc" && value != "-1") continue;
       Crew crew(Crew::kCaptured);
       crew.start(1, [&](int, Failures& failures) {
         ::setenv(variable.name, value.c_str(), 1);
@@ -101,6 +103,7 @@ TEST_CASE("C40 odd values reduce 512 MiB rightly", "[integration][C40][slow]") {
   Crew crew(Crew::kCaptured);
   crew.start(1, [&](int, Failures& failures) {
     ::setenv(row.name, row.value, 1);
+    reserve_visible((std::size_t{2} << 30) + 4096);
     run_threads(
         2, failures, [](Rank& self) { expect_float_sums(self, std::size_t{128} << 20, "512 MiB"); }, kUnset);
   });
@@ -177,10 +180,11 @@ TEST_CASE("C41 misspelt variables and names are told, once, with what was meant"
                   "all_reduce is done by " + algorithm);
       self.expect(row.not_all_reduce == nullptr || algorithm != row.not_all_reduce,
                   "all_reduce is done by " + algorithm);
-      int value = self.rank == 1 ? 77 : 0;
-      self.ok(pkcommBroadcast(&value, &value, 1, pkcommInt32, 1, self.comm, self.stream), "broadcast");
+      Visible<int> value{self.rank == 1 ? 77 : 0};
+      self.ok(pkcommBroadcast(value.data(), value.data(), 1, pkcommInt32, 1, self.comm, self.stream),
+              "broadcast");
       self.synchronize("broadcast");
-      self.expect(value == 77, "broadcast gave " + std::to_string(value));
+      self.expect(value[0] == 77, "broadcast gave " + std::to_string(value[0]));
     });
   });
   const Crew::Ending ending = crew.wait(0);
@@ -199,9 +203,10 @@ TEST_CASE("C41 a forced algorithm that a collective lacks gives way, and it is s
     run_threads(2, failures, [](Rank& self) {
       expect_float_sums(self, 1024);
       for (int i = 0; i < 3; ++i) {
-        const int mine = self.rank + 5;
-        int all[2] = {};
-        self.ok(pkcommAllGather(&mine, all, 1, pkcommInt32, self.comm, self.stream), "all_gather");
+        const Visible<int> mine{self.rank + 5};
+        Visible<int> all(2);
+        self.ok(pkcommAllGather(mine.data(), all.data(), 1, pkcommInt32, self.comm, self.stream),
+                "all_gather");
         self.synchronize("all_gather");
         self.expect(all[0] == 5 && all[1] == 6, "all_gather is wrong");
       }

@@ -161,6 +161,7 @@ class Crew {
 /// a failure.
 inline bool run_rank(int nranks, const pkcommUniqueId& id, int rank, Failures& failures,
                      const std::function<void(Rank&)>& body, pkcommConfig_t config = limited_config()) {
+  use_device(config.device == PKCOMM_UNDEFINED ? device_of(rank) : config.device);
   pkcommComm_t comm = nullptr;
   const pkcommResult_t result = pkcommCommInitRankConfig(&comm, nranks, id, rank, &config);
   if (result != pkcommSuccess) {
@@ -190,16 +191,16 @@ inline void run_threads(int nranks, Failures& failures, const std::function<void
 
 /// All ranks add up `value`, one int; the sum must be `expected`.
 inline bool expect_sum(Rank& self, int value, int expected, const std::string& what = "all_reduce") {
-  int sum = 0;
-  return self.ok(pkcommAllReduce(&value, &sum, 1, pkcommInt32, pkcommSum, self.comm, self.stream), what) &&
+  Visible<int> x{value, 0};
+  return self.ok(pkcommAllReduce(&x[0], &x[1], 1, pkcommInt32, pkcommSum, self.comm, self.stream), what) &&
          self.synchronize(what) &&
-         self.expect(sum == expected, what + ": the sum is " + std::to_string(sum) + " instead of " +
-                                          std::to_string(expected));
+         self.expect(x[1] == expected, what + ": the sum is " + std::to_string(x[1]) + " instead of " +
+                                           std::to_string(expected));
 }
 
 /// Sum of `count` floats, element i of rank r being i % 7 + r, all of it compared.
 inline bool expect_float_sums(Rank& self, std::size_t count, const std::string& what = "all_reduce") {
-  std::vector<float> in(count), out(count, -1);
+  Visible<float> in(count), out(count, -1);
   for (std::size_t i = 0; i < count; ++i)
     in[i] = static_cast<float>(i % 7 + static_cast<std::size_t>(self.rank));
   if (!self.ok(

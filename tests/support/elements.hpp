@@ -63,30 +63,6 @@ inline void store(std::byte* at, pkcommDataType_t type, std::uint64_t value) {
   std::memcpy(at, &bits, bytes_of(type));  // little endian
 }
 
-/// A buffer with guard bytes on both sides, everything poisoned, at an alignment of `element` bytes and no more.
-class Guarded {
- public:
-  static constexpr std::size_t kGuard = 64;
-  static constexpr std::byte kPoison{0xA5};
-
-  Guarded(std::size_t bytes, std::size_t element)
-      : bytes_(bytes), offset_(kGuard + element), memory_(bytes + 2 * kGuard + 2 * element, kPoison) {}
-  std::byte* data() { return memory_.data() + offset_; }
-  const std::byte* data() const { return memory_.data() + offset_; }
-  std::size_t size() const { return bytes_; }
-  bool guards_intact() const {
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      if ((i < offset_ || i >= offset_ + bytes_) && memory_[i] != kPoison) return false;
-    }
-    return true;
-  }
-
- private:
-  std::size_t bytes_;
-  std::size_t offset_;
-  std::vector<std::byte> memory_;
-};
-
 /// Index of the first element that differs, or -1.
 inline std::ptrdiff_t first_difference(const std::byte* got, const std::byte* expected, std::size_t count,
                                        std::size_t element) {

@@ -91,7 +91,9 @@ class Process {
   static constexpr int kRunning = -1;
 
   /// Ends with what `body` returns.
-  explicit Process(const std::function<int()>& body) : pid_(::fork()) {
+  explicit Process(const std::function<int()>& body) {
+    REQUIRE_FALSE(cuda_in_use());  // it does not survive a fork
+    pid_ = ::fork();
     REQUIRE(pid_ >= 0);
     if (pid_ > 0) return;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -130,7 +132,7 @@ class Process {
   }
 
  private:
-  pid_t pid_;
+  pid_t pid_ = -1;
   int code_ = kRunning;
 };
 

@@ -14,6 +14,8 @@
 
 #include "pkcomm/pkcomm.h"
 #include "support/catch.hpp"
+#include "support/device_memory.hpp"
+#include "support/platform.hpp"
 
 namespace pkcomm::test {
 
@@ -65,6 +67,23 @@ class Failures {
   std::size_t count_ = 0;
 };
 
+/// How work on a stream ended.
+struct Ending {
+  pkcommResult_t result;
+  std::string text;
+};
+
+/// Waits for a stream, and gives the failure of its work: where the stream does not tell (CUDA's never does), the
+/// communicator.
+inline Ending finish(pkcommComm_t comm, pkcommStream_t stream) {
+  pkcommResult_t result = pkcommStreamSynchronize(stream);
+  if (result != pkcommSuccess) return {result, pkcommGetLastError(nullptr)};
+  if (comm == nullptr) return {result, ""};
+  const pkcommResult_t asked = pkcommCommGetAsyncError(comm, &result);
+  if (asked != pkcommSuccess) return {asked, pkcommGetLastError(nullptr)};
+  return {result, result == pkcommSuccess ? "" : pkcommGetLastError(comm)};
+}
+
 /// One rank inside a world.
 class Rank {
  public:
@@ -88,14 +107,32 @@ class Rank {
   /// The call fails as expected, and its text has `part` in it.
   void fails(pkcommResult_t result, pkcommResult_t expected, const std::string& part,
              const std::string& what) {
-    const std::string text = pkcommGetLastError(nullptr);
-    expect(result == expected, what + ": " + pkcommGetErrorString(result) + " instead of " +
-                                   pkcommGetErrorString(expected) + ": " + text);
-    expect(text.find(part) != std::string::npos, what + ": '" + part + "' is not in: " + text);
+    ends({result, pkcommGetLastError(nullptr)}, expected, part, what);
   }
-  bool synchronize(const std::string& what) { return ok(pkcommStreamSynchronize(stream), what); }
+  /// The work on the stream succeeds.
+  bool synchronize(const std::string& what) { return synchronize(stream, what); }
+  bool synchronize(pkcommStream_t other, const std::string& what) {
+    const Ending ending = finish(comm, other);
+    return expect(ending.result == pkcommSuccess,
+                  what + ": " + pkcommGetErrorString(ending.result) + ": " + ending.text);
+  }
+  /// The work behind `called`, the last call's result, fails as expected, and the text has `part` in it. The call itself
+  /// fails where a peer has found the fault already.
+  void fails_to_finish(pkcommResult_t called, pkcommResult_t expected, const std::string& part,
+                       const std::string& what) {
+    ends(called != pkcommSuccess ? Ending{called, pkcommGetLastError(nullptr)} : finish(comm, stream),
+         expected, part, what);
+  }
+  /// The same rank with another stream.
+  Rank with(pkcommStream_t other) const { return {rank, nranks, comm, other, failures_}; }
 
  private:
+  void ends(const Ending& ending, pkcommResult_t expected, const std::string& part, const std::string& what) {
+    expect(ending.result == expected, what + ": " + pkcommGetErrorString(ending.result) + " instead of " +
+                                          pkcommGetErrorString(expected) + ": " + ending.text);
+    expect(ending.text.find(part) != std::string::npos, what + ": '" + part + "' is not in: " + ending.text);
+  }
+
   Failures& failures_;
 };
 
@@ -115,6 +152,7 @@ inline void run_world(int nranks, const std::function<void(Rank&)>& body,
   std::vector<std::thread> threads;
   for (int rank = 0; rank < nranks; ++rank) {
     threads.emplace_back([&, rank] {
+      use_device(config.device == PKCOMM_UNDEFINED ? device_of(rank) : config.device);
       pkcommComm_t comm = nullptr;
       if (pkcommCommInitRankConfig(&comm, nranks, id, rank, &config) != pkcommSuccess) {
         failures.add("rank " + std::to_string(rank) + ": init: " + pkcommGetLastError(nullptr));

@@ -10,7 +10,7 @@
 
 #include "numerics/dispatch_type.hpp"
 #include "numerics/host_reduce.hpp"
-#include "unit/numerics_reference.hpp"
+#include "support/numerics_reference.hpp"
 
 namespace pkcomm::test {
 

@@ -8,7 +8,7 @@
 
 #include "numerics/float_formats.hpp"
 #include "support/catch.hpp"
-#include "unit/numerics_reference.hpp"
+#include "support/numerics_reference.hpp"
 
 namespace pkcomm::test {
 namespace {

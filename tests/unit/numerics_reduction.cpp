@@ -9,7 +9,7 @@
 #include "numerics/reduction.hpp"
 #include "support/catch.hpp"
 #include "unit/numerics_every_way.hpp"
-#include "unit/numerics_reference.hpp"
+#include "support/numerics_reference.hpp"
 
 namespace pkcomm::test {
 namespace {

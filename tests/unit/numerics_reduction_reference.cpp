@@ -5,7 +5,7 @@
 
 #include "support/catch.hpp"
 #include "unit/numerics_every_way.hpp"
-#include "unit/numerics_reference.hpp"
+#include "support/numerics_reference.hpp"
 
 namespace pkcomm::test {
 namespace {

@@ -1,5 +1,5 @@
-// A second opinion on arithmetic, for the tests of numerics/: formats decoded by the definition of a float,
-// narrowing by search among all values of a format, folds one element at a time. Shares no code with what it
+// A second opinion on arithmetic, for the tests of numerics/ and of whole collectives: formats decoded by the definition of
+// a float, narrowing by search among all values of a format, folds one element at a time. Shares no code with what it
 // checks, and is slow.
 #pragma once
 
