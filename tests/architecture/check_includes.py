@@ -39,7 +39,8 @@ THIRD_PARTY = {
     "CLI/": (r"^tools/", 1, "CLI11 belongs to one file of a program"),
     "nlohmann/": (r"\.cpp$", 1, "JSON is included by one .cpp of the library and one of each program"),
     "catch2/": (r"^tests/support/catch\.hpp$", 1, "tests include support/catch.hpp"),
-    "cuda": (r"^src/(platform/cuda/.*|.*\.cuh?)$", None, "vendor headers belong to platform/cuda/ and device code"),
+    "cuda": (r"^(src/platform/cuda/.*|(src|tools)/.*\.cuh?|tools/[^/]+/\w+_cuda\.cpp)$", None,
+             "vendor headers belong to platform/cuda/, device code and a program's *_cuda.cpp"),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)
