@@ -1,5 +1,5 @@
-// A library under test: pkcomm, or NCCL beside it. Each does the same calls on the same device and stream, with
-// buffers of its own, so that a measurement need not know whose it is.
+// A library under test: pkcomm, or NCCL beside it. Each does the same calls on the same device and stream,
+// with buffers of its own, so that a measurement need not know whose it is.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,8 @@ class Backend {
   /// What calls give as their communicator; NULL where it is not pkcomm's.
   virtual pkcommComm_t comm() const = 0;
 
-  /// Whether it has this collective, and with this operation; what it refuses by type or size shows when it is called.
+  /// Whether it has this collective, and with this operation; what it refuses by type or size shows when it
+  /// is called.
   virtual bool has(const Collective& collective) const = 0;
   virtual bool can(const Collective& collective, Op op) const = 0;
   /// Whether its result is bit for bit the one that the data check expects.
@@ -32,12 +33,13 @@ class Backend {
   virtual Result<void*> allocate(Memory memory, std::size_t bytes) = 0;
   virtual void release(Memory memory, void* base, std::size_t bytes) = 0;
 
-  /// The operation's value for calls; `scalar` is this rank's for a pre-multiplied sum, which is undone by drop_op.
+  /// The operation's value for calls; `scalar` is this rank's for a pre-multiplied sum, which is undone by
+  /// drop_op.
   virtual Result<pkcommRedOp_t> make_op(Op op, pkcommDataType_t type, const void* scalar) = 0;
   virtual Outcome drop_op(Op op, pkcommRedOp_t value) = 0;
 
-  /// Enqueues one call, or `repeats` of them as one group. `*unsupported` receives why the library has no way to do
-  /// it; then nothing was enqueued, on all ranks alike, and the outcome is success.
+  /// Enqueues one call, or `repeats` of them as one group. `*unsupported` receives why the library has no
+  /// way to do it; then nothing was enqueued, on all ranks alike, and the outcome is success.
   virtual Outcome run(const Collective& collective, const Call& call, int repeats,
                       std::string* unsupported) = 0;
   /// Enqueues what brings the ranks together.

@@ -1,6 +1,7 @@
-// Symmetric memory is ncclMemAlloc's, registered as a symmetric window. Exchanges without a function of their own are
-// groups of sends and receives, as NCCL's documentation writes them. Bit for bit comparable are results that do not
-// depend on the order of evaluation; elsewhere NCCL rounds partial sums, pkcomm only the last.
+// Symmetric memory is ncclMemAlloc's, registered as a symmetric window. Exchanges without a function of
+// their own are groups of sends and receives, as NCCL's documentation writes them. Bit for bit comparable
+// are results that do not depend on the order of evaluation; elsewhere NCCL rounds partial sums, pkcomm
+// only the last.
 #include "backend_nccl.hpp"
 
 #include <cstdlib>
@@ -67,15 +68,17 @@ class Nccl final : public NcclBackend {
     NcclWindow window = nullptr;
     PERF_TRY(nccl_.check(nccl_->CommWindowRegister(comm_, base, bytes, &window, kNcclSymmetricWindow),
                          "ncclCommWindowRegister", comm_));
+    if (window == nullptr) {
+      (void)nccl_->MemFree(base);
+      return Error{"-R 2: NCCL made no symmetric window here (NCCL_CUMEM_ENABLE, NCCL_WIN_ENABLE)"};
+    }
     windows_[base] = window;
     return base;
   }
   void release(Memory memory, void* base, std::size_t bytes) override {
     if (memory == Memory::kMalloc) return device_.release(base, bytes);
     // What fails here shows in the next call on the communicator.
-    if (nccl_->CommWindowDeregister != nullptr && windows_[base] != nullptr) {
-      (void)nccl_->CommWindowDeregister(comm_, windows_[base]);
-    }
+    (void)nccl_->CommWindowDeregister(comm_, windows_[base]);
     windows_.erase(base);
     (void)nccl_->MemFree(base);
   }

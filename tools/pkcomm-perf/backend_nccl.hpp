@@ -9,7 +9,8 @@ namespace pkcomm::perf {
 class NcclBackend : public Backend {
  public:
   virtual NcclFacts facts() const = 0;
-  /// Ends the membership in order, with all ranks; without, the destructor breaks it off and waits for nobody.
+  /// Ends the membership in order, with all ranks; without, the destructor breaks it off and waits for
+  /// nobody.
   virtual Outcome close() = 0;
 };
 

@@ -1,5 +1,5 @@
-// pkcomm as a backend. The device decides the platform before the communicator starts, since a rank's device must be
-// the current one from the beginning; that both agree is checked here.
+// pkcomm as a backend. The device decides the platform before the communicator starts, since a rank's
+// device must be the current one from the beginning; that both agree is checked here.
 #include <cstring>
 
 #include "backend.hpp"

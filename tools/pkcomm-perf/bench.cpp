@@ -1,5 +1,6 @@
-// The order of things in one half of a row: every backend begins (input, warm-up, graph), then they take turns at being
-// timed, then come single iterations where percentiles are wanted, the data checks, and one gathering of the ranks' times.
+// The order of things in one half of a row: every backend begins (input, warm-up, graph), then they take
+// turns at being timed, then come single iterations where percentiles are wanted, the data checks, and one
+// gathering of the ranks' times.
 #include "bench.hpp"
 
 #include <algorithm>

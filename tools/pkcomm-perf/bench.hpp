@@ -14,14 +14,14 @@ namespace pkcomm::perf {
 
 class Bench {
  public:
-  /// Allocates buffers for the greatest size, of each backend its own. `backends`: one, or pkcomm and then NCCL. All
-  /// arguments outlive the bench. Collective.
+  /// Allocates buffers for the greatest size, of each backend its own. `backends`: one, or pkcomm and then
+  /// NCCL. All arguments outlive the bench. Collective.
   static Result<Bench> make(const Context& context, const Collective& collective,
                             const std::vector<Backend*>& backends);
 
   /// The row; on ranks other than 0 without figures. Empty where there is no row to show: the forced
-  /// algorithm is not legal for it, or the first backend does not support it (`*unsupported` then holds its words,
-  /// as it does where the second one does not).
+  /// algorithm is not legal for it, or the first backend does not support it (`*unsupported` then holds its
+  /// words, as it does where the second one does not).
   Result<std::optional<Row>> measure(const Subject& subject, std::string* unsupported);
 
  private:

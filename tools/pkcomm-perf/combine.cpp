@@ -1,5 +1,5 @@
-// Rank 0 gathers every repetition of every rank before it reduces anything, since the median of maxima is not the maximum
-// of medians.
+// Rank 0 gathers every repetition of every rank before it reduces anything, since the median of maxima is
+// not the maximum of medians.
 #include "combine.hpp"
 
 #include <algorithm>

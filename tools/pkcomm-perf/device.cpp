@@ -22,13 +22,13 @@ Result<std::unique_ptr<Device>> open_device(const std::string& platform, int ran
   std::string wanted = platform;
   const char* variable = std::getenv("PKCOMM_PLATFORM");
   if (wanted == "auto" && variable != nullptr) wanted = variable;
-  if (wanted == "cuda" || (wanted != "host" && gpus_in_sight())) {
 #if PKCOMM_TOOL_CUDA
-    return make_cuda_device(rank, null_stream);
+  const bool any = wanted != "host" && gpus_in_sight() && cuda_devices() > 0;
+  if (wanted == "cuda" || any) return make_cuda_device(rank, null_stream);
 #else
-    return Error{"the CUDA platform: this pkcomm-perf was built without CUDA"};
+  (void)rank;
+  if (wanted == "cuda") return Error{"the CUDA platform: this pkcomm-perf was built without CUDA"};
 #endif
-  }
   return make_host_device(null_stream);
 }
 

@@ -1,6 +1,6 @@
-// What differs between measuring on the host and on a GPU, as the tool sees it: where memory lies and how bytes
-// get there, the stream, the clock, graphs. Two stand behind it, device_host.cpp and device_cuda.cpp; nothing
-// else in the tool knows which.
+// What differs between measuring on the host and on a GPU, as the tool sees it: where memory lies and how
+// bytes get there, the stream, the clock, graphs. Two stand behind it, device_host.cpp and device_cuda.cpp;
+// nothing else in the tool knows which.
 #pragma once
 
 #include <cstddef>
@@ -79,14 +79,16 @@ class Device {
 };
 
 Result<std::unique_ptr<Device>> make_host_device(bool null_stream);
-/// For rank `rank` of the run: device rank modulo the number of devices. Must be the rank's first contact with CUDA.
+/// How many GPUs this process can use. Touches the driver: for ranks alone, never before a fork.
+int cuda_devices();
+/// For rank `rank` of the run: device rank modulo the number of devices.
 Result<std::unique_ptr<Device>> make_cuda_device(int rank, bool null_stream);
 
-/// The device on which `rank` works. `platform` is auto, host or cuda; auto is a GPU wherever there is one, unless
-/// PKCOMM_PLATFORM says otherwise: as the library chooses.
+/// The device on which `rank` works. `platform` is auto, host or cuda; auto is a GPU wherever there is one,
+/// unless PKCOMM_PLATFORM says otherwise: as the library chooses.
 Result<std::unique_ptr<Device>> open_device(const std::string& platform, int rank, bool null_stream);
 
-/// Whether this program can use GPUs and the machine shows some. Touches no driver: safe before a fork.
+/// Whether this program knows GPUs and the machine shows some. Touches no driver: safe before a fork.
 bool gpus_in_sight();
 
 }  // namespace pkcomm::perf

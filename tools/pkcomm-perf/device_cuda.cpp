@@ -1,5 +1,6 @@
-// A GPU, by the CUDA runtime alone. Times are those of events on the stream, behind a gate (gate.cuh) that opens when
-// everything has been enqueued; data travel through a pinned buffer of the host. Compiled where there is nvcc.
+// A GPU, by the CUDA runtime alone. Times are those of events on the stream, behind a gate (gate.cuh) that
+// opens when everything has been enqueued; data travel through a pinned buffer of the host. Compiled where
+// there is nvcc.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace {
 
 constexpr std::size_t kStagingBytes = std::size_t{8} << 20;  // a multiple of 8
 constexpr std::size_t kChillBytes = std::size_t{256} << 20;  // more than any second-level cache
-// Behind a closed gate the launch queue takes about a thousand entries, and an operation may be a dozen (copies to
-// all peers, and the kernels between them).
+// Behind a closed gate the launch queue takes about a thousand entries, and an operation may be a dozen
+// (copies to all peers, and the kernels between them).
 constexpr int kMostOperations = 32;
 
 Outcome checked(cudaError_t error, const char* call) {
@@ -26,7 +27,7 @@ Outcome checked(cudaError_t error, const char* call) {
   return Error{std::string(call) + ": " + cudaGetErrorString(error) + " (" + cudaGetErrorName(error) + ")"};
 }
 
-// Owns one event with timing.
+// Owns one event with timing. Made before a gate closes, recorded behind it.
 class Event {
  public:
   Event() = default;
@@ -35,10 +36,8 @@ class Event {
   ~Event() {
     if (event_ != nullptr) (void)cudaEventDestroy(event_);
   }
-  Outcome record(cudaStream_t stream) {
-    if (event_ == nullptr) PERF_TRY(checked(cudaEventCreate(&event_), "cudaEventCreate"));
-    return checked(cudaEventRecord(event_, stream), "cudaEventRecord");
-  }
+  Outcome create() { return checked(cudaEventCreate(&event_), "cudaEventCreate"); }
+  Outcome record(cudaStream_t stream) { return checked(cudaEventRecord(event_, stream), "cudaEventRecord"); }
   /// Seconds from `earlier` to this one; both have happened.
   Result<double> since(const Event& earlier) const {
     float milliseconds = 0;
@@ -91,6 +90,7 @@ class CudaDevice final : public Device {
     words_ = new (memory) GateWords;
     PERF_TRY(checked(cudaHostGetDevicePointer(&memory, words_, 0), "cudaHostGetDevicePointer"));
     words_on_device_ = static_cast<GateWords*>(memory);
+    for (Event* const event : {&start_, &end_}) PERF_TRY(event->create());
     PERF_TRY(close_gate());  // loads its kernel
     open_gate();
     return synchronize();
@@ -157,8 +157,8 @@ class CudaDevice final : public Device {
     return elapsed;
   }
 
-  // In batches that fit the launch queue. Each begins behind `align`, which is what makes ends comparable: within
-  // the microsecond or two in which the ranks leave it.
+  // In batches that fit the launch queue. Each begins behind `align`, which is what makes ends comparable:
+  // within the microsecond or two in which the ranks leave it.
   Result<std::vector<Iteration>> sample(int iterations, const Step& align, const Step& work,
                                         const Step& wait) override {
     std::vector<Iteration> series;
@@ -167,6 +167,7 @@ class CudaDevice final : public Device {
       const auto batch =
           static_cast<std::size_t>(std::min(most, iterations - static_cast<int>(series.size())));
       std::vector<Event> stamps(batch + 1);
+      for (Event& stamp : stamps) PERF_TRY(stamp.create());
       // Who waits after each iteration needs an open stream, and pays for the launches.
       if (!wait) PERF_TRY(close_gate());
       const Outcome enqueued = [&]() -> Outcome {
@@ -263,10 +264,19 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
+int cuda_devices() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
 Result<std::unique_ptr<Device>> make_cuda_device(int rank, bool null_stream) {
   int devices = 0;
-  PERF_TRY(checked(cudaGetDeviceCount(&devices), "cudaGetDeviceCount"));
-  if (devices == 0) return Error{"the CUDA platform: no device is visible"};
+  const cudaError_t error = cudaGetDeviceCount(&devices);
+  if (error == cudaErrorInsufficientDriver) {
+    return Error{"the CUDA platform: there is no driver, or one too old for CUDA " +
+                 std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10)};
+  }
+  PERF_TRY(checked(error, "cudaGetDeviceCount"));
   auto device = std::make_unique<CudaDevice>(rank % devices, null_stream);
   PERF_TRY(device->start());
   return std::unique_ptr<Device>(std::move(device));

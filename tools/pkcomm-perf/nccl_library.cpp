@@ -1,4 +1,5 @@
-// The order of the search is that of how much somebody meant it: a flag, a variable, the system's loader, a wheel.
+// The order of the search is that of how much somebody meant it: a flag, a variable, the system's loader, a
+// wheel.
 #include "nccl_library.hpp"
 
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
-// NCCL as a library that may or may not be on the machine: opened at run time, never linked. The declarations are our
-// own, after NCCL's documented interface; values of types and operations are those of pkcomm, which took them over.
+// NCCL as a library that may or may not be on the machine: opened at run time, never linked. The
+// declarations are our own, after NCCL's documented interface; values of types and operations are those of
+// pkcomm, which took them over.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,8 @@ inline constexpr NcclResult kNcclInvalidUsage = 5;
 inline constexpr NcclResult kNcclInProgress = 7;
 inline constexpr int kNcclSymmetricWindow = 1;  // NCCL_WIN_COLL_SYMMETRIC
 
-/// The functions, by their names without the prefix. Those behind `optional` are null in versions that lack them.
+/// The functions, by their names without the prefix. Those behind `optional` are null in versions that lack
+/// them.
 struct NcclFunctions {
   NcclResult (*GetVersion)(int*);
   NcclResult (*GetUniqueId)(NcclUniqueId*);
@@ -55,8 +57,8 @@ struct NcclFunctions {
 /// An opened NCCL; it stays open for the life of the process, as its threads may.
 class NcclLibrary {
  public:
-  /// `path`: a file, or empty for PKCOMM_PERF_NCCL, the loader's search, and the Python packages of the interpreters
-  /// on PATH, in this order. The error names all that was tried.
+  /// `path`: a file, or empty for PKCOMM_PERF_NCCL, the loader's search, and the Python packages of the
+  /// interpreters on PATH, in this order. The error names all that was tried.
   static Result<std::unique_ptr<NcclLibrary>> open(const std::string& path);
 
   const NcclFunctions* operator->() const { return &functions_; }

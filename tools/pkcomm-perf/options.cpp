@@ -365,6 +365,8 @@ class Parser {
       return Error{"the default stream (-y 1) cannot be captured in a graph"};
     if (graph && options_.blocking != Blocking::kNone)
       return Error{options_.graph_flag + ": within a graph nobody waits, so not with -z"};
+    if (options_.cold && options_.aggregate > 1)
+      return Error{"--cold goes with -m 1: the calls of a group have the same data"};
     if (options_.cold && options_.blocking != Blocking::kNone) return Error{"--cold goes with -z 0 alone"};
     if (!options_.topology.empty() && !options_.explain) return Error{"--topology goes with --explain"};
     const bool single = options_.per_iteration || options_.percentiles || options_.skew;

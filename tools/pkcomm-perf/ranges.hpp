@@ -1,5 +1,5 @@
-// Names stretches of the host's time for a profiler, by NVTX where the build has its header. Without a profiler a range
-// costs a comparison.
+// Names stretches of the host's time for a profiler, by NVTX where the build has its header. Without a
+// profiler a range costs a comparison.
 #pragma once
 
 #if PKCOMM_TOOL_CUDA && __has_include(<nvtx3/nvToolsExt.h>)

@@ -1,7 +1,7 @@
 // The table for people and for parsers of nccl-tests' output: its first 13 columns have the same names,
-// order, widths and number formats; algorithm, mechanism and CTAs follow, then what --graph --eager, --backend,
-// --percentiles, --skew and -S add. Lines that are not rows begin with '#'. Each line is flushed, so a reader at the other end of a
-// pipe sees it at once.
+// order, widths and number formats; algorithm, mechanism and CTAs follow, then what --graph --eager,
+// --backend, --percentiles, --skew and -S add. Lines that are not rows begin with '#'. Each line is
+// flushed, so a reader at the other end of a pipe sees it at once.
 #include <cinttypes>
 
 #include "report.hpp"

@@ -43,8 +43,8 @@ struct Context {
   bool on_gpu() const { return device.platform() == "cuda"; }
 };
 
-/// How many calls a graph holds at one size: `most` for small ones, fewer where that would take long, the same
-/// on all ranks.
+/// How many calls a graph holds at one size: `most` for small ones, fewer where that would take long, the
+/// same on all ranks.
 inline int calls_in_graph(int most, std::size_t bytes) {
   constexpr std::size_t kFullUpTo = std::size_t{4} << 20;
   constexpr std::size_t kLeast = 4;

@@ -1,5 +1,6 @@
-// Calls and times. How a stretch of work is timed is the device's matter (device.hpp); what is timed is n calls, divided
-// by n. Where the user wants a wait after each call (-z), it is the wall's clock around them, on every device.
+// Calls and times. How a stretch of work is timed is the device's matter (device.hpp); what is timed is n
+// calls, divided by n. Where the user wants a wait after each call (-z), it is the wall's clock around
+// them, on every device.
 #include "trial.hpp"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// One library doing one half of a row on one rank: its calls, its input, its times, its data. Several trials take turns,
-// so that what disturbs the machine disturbs them alike. All ranks run the same code in step.
+// One library doing one half of a row on one rank: its calls, its input, its times, its data. Several
+// trials take turns, so that what disturbs the machine disturbs them alike. All ranks run the same code in
+// step.
 #pragma once
 
 #include <memory>
