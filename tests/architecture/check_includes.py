@@ -39,7 +39,8 @@ THIRD_PARTY = {
     "CLI/": (r"^tools/", 1, "CLI11 belongs to one file of a program"),
     "nlohmann/": (r"\.cpp$", 1, "JSON is included by one .cpp of the library and one of each program"),
     "catch2/": (r"^tests/support/catch\.hpp$", 1, "tests include support/catch.hpp"),
-    "cuda": (r"^src/(platform/cuda/.*|collectives/cuda/.*|.*\.cuh?)$", None, "vendor headers belong to the cuda folders and device code"),
+    "cuda": (r"^(src/(platform|collectives)/cuda/.*|(src|tools)/.*\.cuh?|tools/[^/]+/\w+_cuda\.cpp)$", None,
+             "vendor headers belong to the cuda folders, device code and a program's *_cuda.cpp"),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]', re.MULTILINE)

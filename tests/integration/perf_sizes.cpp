@@ -31,7 +31,9 @@ TEST_CASE("C46 nonsense is refused with one line and exit code 2", "[integration
       "-b 1G -e 1M", "-b 10X", "-b -1", "-b ''", "-b 1KB", "-b 99999999999G", "-i 2MM", "-e nan", "-n 0",
       "-n 5x", "-g 0", "-t -2", "-f 0", "-d flat", "-o summ", "-r x", "-z 4", "-a 9", "-D 1", "--topology x",
       "--plot x.gif", "--json /nonexistent/x", "--memory some", "--unknown", "all_gather", "-I 1 -y 1",
-      "-K 20", "-r 2", "-b 8 -e 16 -i 0", "-N 0 --json -", "--rendezvous nowhere");
+      "-K 20", "-r 2", "-b 8 -e 16 -i 0", "-N 0 --json -", "--rendezvous nowhere", "--backend mpi",
+      "--backend nccl,nccl", "--backend nccl --platform host", "--backend nccl --explain", "--nccl-lib x",
+      "--eager", "--graph -y 1", "--graph -z 1", "--graph-calls 0", "--repeats 0", "--cold -m 2");
   CAPTURE(words);
   PerfRun run("all_reduce -g 2 " + words);
   CHECK(run.wait() == 2);
@@ -51,6 +53,20 @@ TEST_CASE("flags of nccl-tests without a meaning here are accepted and said once
     CHECK(first != std::string::npos);
     CHECK(err.find(std::string("pkcomm-perf: ") + flag, first + 1) == std::string::npos);
   }
+}
+
+TEST_CASE("NCCL is refused on the host platform before anything is measured", "[integration][perf]") {
+  PerfRun run("all_reduce -g 2 -b 8 -e 8 --backend pkcomm,nccl", {{"PKCOMM_PLATFORM", "host"}});
+  CHECK(run.wait() == 1);
+  CHECK_THAT(run.err(), contains_text("NCCL runs on GPUs alone"));
+  CHECK(run.rows().empty());
+}
+
+TEST_CASE("repeated measurements give one row with their median", "[integration][perf]") {
+  PerfRun run("all_reduce,barrier -g 2 -b 8 -e 8 -n 2 --repeats 3");
+  CHECK(run.wait() == 0);
+  CHECK(run.rows().size() == 2);
+  CHECK_THAT(run.out(), contains_text("medians of 3 repetitions"));
 }
 
 TEST_CASE("help, version and list go to standard output", "[integration][perf]") {

@@ -1,56 +1,46 @@
-// Plain memory is mapped here rather than malloc'ed, so that its alignment is known and freed pages go back
-// at once; symmetric memory comes from the communicator's heap.
+// Poison is written and looked for by way of the device, which alone knows how to reach its memory.
 #include "buffers.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <string>
 #include <utility>
 
 namespace pkcomm::perf {
 
-Result<Buffer> Buffer::make(Memory memory, std::size_t bytes, pkcommComm_t comm) {
+Result<Buffer> Buffer::make(Backend& backend, Memory memory, std::size_t bytes) {
   const std::size_t whole = footprint(bytes);
-  void* base = nullptr;
-  if (memory == Memory::kHeap) {
-    PERF_TRY(check(pkcommHeapAlloc(comm, whole, &base), "pkcommHeapAlloc", comm));
-  } else {
-    // What malloc would do for large blocks, with an alignment that is known.
-    base = mmap(nullptr, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) return Error{in_words(whole) + " of memory: " + std::strerror(errno)};
-  }
-  return Buffer(memory, static_cast<std::byte*>(base), whole, comm);
+  Result<void*> base = backend.allocate(memory, whole);
+  PERF_TRY(base);
+  return Buffer(backend, memory, static_cast<std::byte*>(base.value()), whole);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
-    : memory_(other.memory_),
+    : backend_(other.backend_),
+      memory_(other.memory_),
       base_(std::exchange(other.base_, nullptr)),
-      bytes_(other.bytes_),
-      comm_(other.comm_) {}
+      bytes_(other.bytes_) {}
 
 Buffer::~Buffer() {
-  if (base_ == nullptr) return;
-  if (memory_ == Memory::kHeap) {
-    (void)pkcommHeapFree(comm_,
-                         base_);  // fails only where the communicator has failed, which is reported as such
-  } else {
-    munmap(base_, bytes_);
-  }
+  if (base_ != nullptr) backend_.release(memory_, base_, bytes_);
 }
 
-void poison(std::byte* data, std::size_t bytes) {
-  std::memset(data - kGuardBytes, kPoisonByte, bytes + 2 * kGuardBytes);
+Outcome poison(Device& device, std::byte* data, std::size_t bytes) {
+  return device.fill(data - kGuardBytes, kPoisonByte, bytes + 2 * kGuardBytes);
 }
 
-std::size_t damage(const std::byte* data, std::size_t bytes) {
-  return bytes - static_cast<std::size_t>(std::count(data, data + bytes, std::byte{kPoisonByte}));
+Result<std::size_t> damage(Device& device, const std::byte* data, std::size_t bytes) {
+  std::size_t damaged = 0;
+  PERF_TRY(device.read(data, bytes, [&](const std::byte* part, std::size_t, std::size_t length) {
+    damaged += length - static_cast<std::size_t>(std::count(part, part + length, std::byte{kPoisonByte}));
+  }));
+  return damaged;
 }
 
-std::size_t guard_damage(const std::byte* data, std::size_t bytes) {
-  return damage(data - kGuardBytes, kGuardBytes) + damage(data + bytes, kGuardBytes);
+Result<std::size_t> guard_damage(Device& device, const std::byte* data, std::size_t bytes) {
+  const Result<std::size_t> before = damage(device, data - kGuardBytes, kGuardBytes);
+  PERF_TRY(before);
+  const Result<std::size_t> behind = damage(device, data + bytes, kGuardBytes);
+  PERF_TRY(behind);
+  return before.value() + behind.value();
 }
 
 }  // namespace pkcomm::perf

@@ -4,8 +4,7 @@
 
 #include <cstddef>
 
-#include "options.hpp"
-#include "pkcomm/pkcomm.h"
+#include "backend.hpp"
 #include "result.hpp"
 
 namespace pkcomm::perf {
@@ -16,35 +15,35 @@ inline constexpr std::size_t kGuardBytes = 4096;  // a page: what a store of one
 /// One buffer of one rank. Move-only.
 class Buffer {
  public:
-  /// Room for `bytes`. From the heap: collective.
-  static Result<Buffer> make(Memory memory, std::size_t bytes, pkcommComm_t comm);
+  /// Room for `bytes`; symmetric memory is a collective matter. `backend` outlives it.
+  static Result<Buffer> make(Backend& backend, Memory memory, std::size_t bytes);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&&) = delete;
   ~Buffer();
 
-  /// Where the payload begins; its alignment is a page's.
+  /// Where the payload begins; its alignment is a page's, and a block's of the heap.
   std::byte* data() const { return base_ + kGuardBytes; }
 
  private:
-  Buffer(Memory memory, std::byte* base, std::size_t bytes, pkcommComm_t comm)
-      : memory_(memory), base_(base), bytes_(bytes), comm_(comm) {}
+  Buffer(Backend& backend, Memory memory, std::byte* base, std::size_t bytes)
+      : backend_(backend), memory_(memory), base_(base), bytes_(bytes) {}
 
+  Backend& backend_;
   Memory memory_;
   std::byte* base_;
   std::size_t bytes_;  // with both guards
-  pkcommComm_t comm_;
 };
 
 /// Bytes that a buffer for `bytes` takes.
 inline std::size_t footprint(std::size_t bytes) { return bytes + 2 * kGuardBytes; }
 
 /// Fills a stretch and both its guards with poison.
-void poison(std::byte* data, std::size_t bytes);
+Outcome poison(Device& device, std::byte* data, std::size_t bytes);
 
 /// How many bytes of the guards around a stretch are no longer poison.
-std::size_t guard_damage(const std::byte* data, std::size_t bytes);
+Result<std::size_t> guard_damage(Device& device, const std::byte* data, std::size_t bytes);
 
 /// How many of `bytes` bytes are no longer poison.
-std::size_t damage(const std::byte* data, std::size_t bytes);
+Result<std::size_t> damage(Device& device, const std::byte* data, std::size_t bytes);
 
 }  // namespace pkcomm::perf

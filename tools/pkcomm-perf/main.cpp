@@ -10,6 +10,7 @@
 
 #include "buffers.hpp"
 #include "collectives.hpp"
+#include "device.hpp"
 #include "explain.hpp"
 #include "launcher.hpp"
 #include "options.hpp"
@@ -72,6 +73,8 @@ int fail(const std::string& text, int exit_code) {
 
 int run(const Options& options) {
   if (options.platform != "auto") setenv("PKCOMM_PLATFORM", options.platform.c_str(), 1);
+  // NCCL's own multicast is switched off unless somebody has decided otherwise.
+  if (options.with_nccl) setenv("NCCL_NVLS_ENABLE", "0", 0);
   if (!options.algorithm.empty() && options.algorithm != "each") {
     setenv("PKCOMM_ALGORITHM", options.algorithm.c_str(), 1);
   }
@@ -89,7 +92,8 @@ int run(const Options& options) {
     return fail("-r " + std::to_string(options.root) + ": there are " + std::to_string(nranks) + " ranks",
                 kExitUsage);
   }
-  if (const Outcome memory = check_memory(options, nranks); !memory.ok())
+  const bool on_gpus = options.platform == "cuda" || (options.platform == "auto" && gpus_in_sight());
+  if (const Outcome memory = check_memory(options, nranks); !on_gpus && !memory.ok())
     return fail(memory.error().text, kExitFailed);
 
   MeetingPoint where =

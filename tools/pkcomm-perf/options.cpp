@@ -31,6 +31,7 @@ class Parser {
     add_sizes_and_data();
     add_ranks();
     add_measuring();
+    add_gpu();
     add_output();
     add_compatibility();
   }
@@ -277,6 +278,16 @@ class Parser {
                 "leading iterations that statistics leave out");
     add_text("--algorithm", options_.algorithm, "LIST",
              "allowed algorithms, as PKCOMM_ALGORITHM; each: one after another");
+    add("--repeats", "N", "times to measure each row; the median counts [host 1, cuda 5]",
+        [this](const std::string& text) -> Outcome {
+          const Result<std::size_t> value = whole_number(text, 1, 10000);
+          PERF_TRY(value);
+          options_.repeats = static_cast<int>(value.value());
+          return {};
+        });
+    add("--backend", "LIST", "pkcomm, nccl, or both: measured in turn at each size [pkcomm]",
+        [this](const std::string& text) { return parse_backends(text, options_); });
+    add_text("--nccl-lib", options_.nccl_library, "FILE", "libnccl.so.2, where it is not found by itself");
     group_ = "";  // for tests of this program
     add("--inject-error", "FAULT", "", [this](const std::string& text) -> Outcome {
       const Result<Injection> injection = parse_injection(text);
@@ -284,6 +295,26 @@ class Parser {
       options_.injection = injection.value();
       return {};
     });
+  }
+
+  void add_gpu() {
+    group_ = "On GPUs";
+    app_.add_flag_callback(
+            "--graph", [this] { options_.graph_flag = "--graph"; },
+            "time calls that are captured in a CUDA graph")
+        ->group(group_);
+    add("-G,--cudagraph", "N", "as --graph, replayed N times in a row; 0: no graph",
+        [this](const std::string& text) -> Outcome {
+          const Result<std::size_t> replays = whole_number(text, 0, 10000);
+          PERF_TRY(replays);
+          if (replays.value() == 0) return {};
+          options_.graph_replays = static_cast<int>(replays.value());
+          options_.graph_flag = "-G " + text;
+          return {};
+        });
+    add_integer("--graph-calls", options_.graph_calls, 1, 10000, "calls in one graph; fewer above 4 MiB");
+    add_flag("--eager", options_.eager, "with --graph: both ways, the graph's in columns of its own");
+    add_flag("--cold", options_.cold, "each call finds its data in no cache");
   }
 
   void add_output() {
@@ -306,7 +337,6 @@ class Parser {
   void add_compatibility() {
     group_ = "Of nccl-tests, without effect here";
     add_ignored("-p,--parallel_init", "ranks always start at the same time");
-    add_ignored("-G,--cudagraph", "graphs belong to the CUDA platform; timed without");
     add_ignored("-x,--cta_policy", "see PKCOMM_MIN_CTAS and PKCOMM_MAX_CTAS");
     add_ignored("-V,--device_cta_count", "see PKCOMM_MIN_CTAS and PKCOMM_MAX_CTAS");
     add("-D,--device_implementation", "N", "0 alone: see --algorithm",
@@ -322,6 +352,22 @@ class Parser {
     if (const auto fault = options_.sizes.fault()) return Error{*fault};
     if (options_.threads * options_.processes > 1024) return Error{"-g times -t is more than 1024 ranks"};
     if (options_.skip_samples >= options_.iterations) return Error{"-K leaves none of the -n iterations"};
+    if (!options_.nccl_library.empty() && !options_.with_nccl)
+      return Error{"--nccl-lib goes with --backend nccl"};
+    if (options_.with_nccl && options_.platform == "host")
+      return Error{"--backend nccl: NCCL runs on GPUs alone, not with --platform host"};
+    if (!options_.with_pkcomm && !options_.algorithm.empty())
+      return Error{"--algorithm speaks of pkcomm's algorithms"};
+    if (!options_.with_pkcomm && options_.explain) return Error{"--explain speaks of pkcomm's choice"};
+    const bool graph = !options_.graph_flag.empty();
+    if (options_.eager && !graph) return Error{"--eager goes with --graph; without, it is what is done"};
+    if (graph && options_.null_stream)
+      return Error{"the default stream (-y 1) cannot be captured in a graph"};
+    if (graph && options_.blocking != Blocking::kNone)
+      return Error{options_.graph_flag + ": within a graph nobody waits, so not with -z"};
+    if (options_.cold && options_.aggregate > 1)
+      return Error{"--cold goes with -m 1: the calls of a group have the same data"};
+    if (options_.cold && options_.blocking != Blocking::kNone) return Error{"--cold goes with -z 0 alone"};
     if (!options_.topology.empty() && !options_.explain) return Error{"--topology goes with --explain"};
     const bool single = options_.per_iteration || options_.percentiles || options_.skew;
     if (single && options_.null_stream)

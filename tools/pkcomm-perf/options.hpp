@@ -48,7 +48,8 @@ struct Options {
   int timeout_s = 0;  // 0: the library's
   int unalign = 0;    // elements
   int skip_samples = 0;
-  Across across = Across::kMean;
+  std::optional<Across> across;  // none: the mean on the host, the greatest on a GPU
+  int repeats = 0;               // 0: 1 on the host, 5 on a GPU
   Blocking blocking = Blocking::kNone;
   Memory memory = Memory::kMalloc;
   bool null_stream = false;
@@ -58,6 +59,15 @@ struct Options {
   bool per_iteration = false;
   bool percentiles = false;
   bool skew = false;
+
+  bool with_pkcomm = true;  // --backend
+  bool with_nccl = false;
+  std::string nccl_library;  // a file; empty: search for it
+  std::string graph_flag;    // as the user wrote it; empty: no graphs
+  bool eager = false;        // with graphs: calls enqueued one by one as well
+  int graph_calls = 100;
+  int graph_replays = 1;
+  bool cold = false;
 
   std::string platform = "auto";
   std::string algorithm;  // rules of PKCOMM_ALGORITHM, "each", or empty

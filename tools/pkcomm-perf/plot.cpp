@@ -1,5 +1,5 @@
 // Out of place alone: in place is the same algorithm. Both axes are logarithmic, so that sizes a million
-// times apart show.
+// times apart show. NCCL has curves beside, where it was measured too.
 #include "plot.hpp"
 
 #include <unistd.h>
@@ -26,7 +26,11 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-using Curves = std::map<std::string, std::vector<const Row*>>;
+struct Point {
+  std::size_t bytes;
+  Figures figures;
+};
+using Curves = std::map<std::string, std::vector<Point>>;
 
 // One curve an algorithm; types, operations and roots are told apart where there are several.
 Curves curves_of(const std::vector<Row>& rows) {
@@ -46,10 +50,18 @@ Curves curves_of(const std::vector<Row>& rows) {
     std::string key = row.algorithm;
     if (row.algorithm == "-") key = describe(row.collective).name;
     if (each && row.forced.empty()) key = "as the dispatcher chooses";
+    const std::size_t stem = key.size();
     if (types.size() > 1) key += " " + row.type;
     if (ops.size() > 1) key += " " + row.redop;
     if (roots.size() > 1) key += " root " + std::to_string(row.root);
-    curves[key].push_back(&row);
+    const Half& half = *row.out_of_place;
+    curves[key].push_back({row.bytes, half});
+    if (half.graph) curves[key + ", graph"].push_back({row.bytes, *half.graph});
+    // Under --algorithm each NCCL is measured once for every algorithm: one curve of them is enough.
+    if (!half.nccl || !row.forced.empty()) continue;
+    key.replace(0, stem, "NCCL");
+    curves[key].push_back({row.bytes, half.nccl->figures});
+    if (half.nccl->graph) curves[key + ", graph"].push_back({row.bytes, *half.nccl->graph});
   }
   return curves;
 }
@@ -60,6 +72,7 @@ class PlotReport final : public Report {
 
   void run_begins(const RunInfo& info) override {
     title_ = ", " + std::to_string(info.nranks()) + " ranks, pkcomm-perf";
+    if (info.nccl) title_ += ", NCCL " + info.nccl->version;
     if (info.platform == "host") title_ += ", host platform (not a GPU's performance)";
   }
   void row(const Row& row) override { rows_[row.collective].push_back(row); }
@@ -109,9 +122,9 @@ std::string plot_script(const std::vector<Row>& rows, const std::string& title, 
   bool rates = false;
   for (const auto& [key, points] : curves) {
     script << "$curve" << number << " << END\n";
-    for (const Row* row : points) {
-      script << row->bytes << " " << row->out_of_place->time_us << " " << row->out_of_place->busbw << "\n";
-      rates = rates || row->out_of_place->busbw > 0;
+    for (const Point& point : points) {
+      script << point.bytes << " " << point.figures.time_us << " " << point.figures.busbw << "\n";
+      rates = rates || point.figures.busbw > 0;
     }
     script << "END\n";
     const std::string source = (number > 0 ? ", " : "") + ("$curve" + std::to_string(number)) + " using 1:";

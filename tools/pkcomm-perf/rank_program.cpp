@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "backend_nccl.hpp"
 #include "bench.hpp"
 #include "report.hpp"
 #include "supervisor.hpp"
@@ -43,33 +45,34 @@ class Progress {
 
 class RankProgram {
  public:
-  RankProgram(const Options& options, Team team, RankStatus& status)
-      : options_(options), team_(std::move(team)), status_(status), progress_(team_.rank() == 0) {}
+  RankProgram(const Options& options, Team team, Device& device, RankStatus& status)
+      : options_(options),
+        team_(std::move(team)),
+        device_(device),
+        status_(status),
+        context_{options_, team_, device_, status_},
+        progress_(team_.rank() == 0) {}
 
   Result<int> run() {
     PERF_TRY(open_reports());
+    PERF_TRY(start_nccl());
     std::vector<std::string> forced = {""};
     bool first = true;
     for (std::size_t i = 0; i < forced.size(); ++i) {
-      PERF_TRY(force_algorithm(forced[i]));
-      status_.begin("the start of the communicator");
-      Result<Session> session = Session::open(options_, team_);
-      PERF_TRY(session);
-      status_.end();
+      PERF_TRY(start_pkcomm(forced[i]));
       if (first) {
-        PERF_TRY(begin_run(session.value()));
-        if (options_.algorithm == "each") PERF_TRY(find_algorithms(session.value(), forced));
+        PERF_TRY(begin_run());
+        if (options_.algorithm == "each") PERF_TRY(find_algorithms(forced));
         first = false;
       }
       for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
-        for (const CollectiveId id : options_.collectives) {
-          PERF_TRY(run_table(describe(id), forced[i], session.value()));
-        }
+        for (const CollectiveId id : options_.collectives) PERF_TRY(run_table(describe(id), forced[i]));
       }
-      PERF_TRY(
-          check(pkcommCommFinalize(session.value().comm()), "pkcommCommFinalize", session.value().comm()));
+      if (pkcomm_) PERF_TRY(pkcomm_->finalize());
       PERF_TRY(team_.barrier());
+      pkcomm_.reset();
     }
+    if (nccl_) PERF_TRY(nccl_->close());
     for (const auto& report : reports_) PERF_TRY(report->run_ends(whole_));
     return whole_.wrong > 0 ? kExitWrongData : 0;
   }
@@ -103,28 +106,74 @@ class RankProgram {
     return team_.barrier();
   }
 
-  Outcome begin_run(const Session& session) {
-    Device mine;
-    mine.rank = team_.rank();
-    mine.pid = static_cast<int>(getpid());
-    mine.device = session.properties().device;
-    gethostname(mine.host, sizeof mine.host - 1);
-    std::snprintf(mine.info, sizeof mine.info, "%s platform", session.properties().platform);
-    Result<std::vector<Device>> devices = team_.collect(mine);
-    PERF_TRY(devices);
-    RunInfo info;
-    info.options = &options_;
-    info.devices = std::move(devices.value());
-    info.platform = session.properties().platform;
-    info.staging_bytes = session.properties().staging_bytes;
-    info.heap_limit_bytes = session.properties().heap_limit_bytes;
-    PERF_TRY(check(pkcommGetVersion(&info.library_version), "pkcommGetVersion"));
-    for (const auto& report : reports_) report->run_begins(info);
+  Outcome start_nccl() {
+    if (!options_.with_nccl) return {};
+    status_.begin("the start of NCCL");
+    Result<std::unique_ptr<NcclBackend>> nccl = open_nccl(options_, team_, device_);
+    PERF_TRY(nccl);
+    nccl_ = std::move(nccl.value());
+    status_.end();
     return {};
   }
 
+  Outcome start_pkcomm(const std::string& algorithm) {
+    PERF_TRY(force_algorithm(algorithm));
+    if (!options_.with_pkcomm) return {};
+    status_.begin("the start of the communicator");
+    Result<std::unique_ptr<PkcommBackend>> pkcomm = open_pkcomm(options_, team_, device_);
+    PERF_TRY(pkcomm);
+    pkcomm_ = std::move(pkcomm.value());
+    status_.end();
+    return {};
+  }
+
+  Outcome begin_run() {
+    pkcommCommProperties_t properties{};
+    properties.device = device_.index();
+    if (pkcomm_) {
+      const Result<pkcommCommProperties_t> found = pkcomm_->properties();
+      PERF_TRY(found);
+      properties = found.value();
+    }
+    Place mine;
+    mine.rank = team_.rank();
+    mine.pid = static_cast<int>(getpid());
+    mine.device = properties.device;
+    gethostname(mine.host, sizeof mine.host - 1);
+    std::snprintf(mine.bus_id, sizeof mine.bus_id, "%s", device_.bus_id().c_str());
+    std::snprintf(mine.info, sizeof mine.info, "%s", device_.name().c_str());
+    Result<std::vector<Place>> places = team_.collect(mine);
+    PERF_TRY(places);
+    RunInfo info;
+    info.options = &options_;
+    info.places = std::move(places.value());
+    info.platform = device_.platform();
+    info.pkcomm = pkcomm_ != nullptr;
+    if (nccl_) info.nccl = nccl_->facts();
+    info.eager = context_.eager();
+    info.graph = context_.graphs();
+    info.repeats = context_.repeats();
+    info.staging_bytes = properties.staging_bytes;
+    info.heap_limit_bytes = properties.heap_limit_bytes;
+    PERF_TRY(check(pkcommGetVersion(&info.library_version), "pkcommGetVersion"));
+    for (const auto& report : reports_) report->run_begins(info);
+    if (team_.rank() == 0) note_what_is_ignored();
+    return {};
+  }
+
+  // What was asked for and this platform lacks; said where other flags without effect are.
+  void note_what_is_ignored() const {
+    const auto note = [](const std::string& flag, const char* why) {
+      std::fprintf(stderr, "pkcomm-perf: %s: %s\n", flag.c_str(), why);
+    };
+    if (!options_.graph_flag.empty() && !context_.graphs()) {
+      note(options_.graph_flag, "graphs belong to the CUDA platform; timed without");
+    }
+    if (options_.cold && !context_.cold()) note("--cold", "it belongs to the CUDA platform; timed without");
+  }
+
   // The algorithms that are legal somewhere in the sweep, behind the dispatcher's own choice.
-  Outcome find_algorithms(const Session& session, std::vector<std::string>& forced) const {
+  Outcome find_algorithms(std::vector<std::string>& forced) const {
     std::set<std::string> names;
     for (const CollectiveId id : options_.collectives) {
       const Collective& collective = describe(id);
@@ -137,7 +186,7 @@ class RankProgram {
         request.send_window = request.recv_window = options_.memory == Memory::kHeap ? 1 : 0;
         pkcommExplanation_t explanation{};
         explanation.size = sizeof explanation;
-        PERF_TRY(check(pkcommExplain(&request, session.comm(), &explanation, nullptr, 0), "pkcommExplain"));
+        PERF_TRY(check(pkcommExplain(&request, pkcomm_->comm(), &explanation, nullptr, 0), "pkcommExplain"));
         for (int i = 0; i < explanation.candidates; ++i) {
           if (explanation.candidate[i].predicted_us >= 0) names.insert(explanation.candidate[i].algorithm);
         }
@@ -147,10 +196,13 @@ class RankProgram {
     return {};
   }
 
-  Outcome run_table(const Collective& collective, const std::string& forced, const Session& session) {
+  Outcome run_table(const Collective& collective, const std::string& forced) {
     if (!forced.empty() && collective.explained_as < 0) return {};
     progress_.show(std::string(collective.name));
-    Result<Bench> bench = Bench::make(options_, collective, team_, session, status_);
+    std::vector<Backend*> backends;
+    if (pkcomm_) backends.push_back(pkcomm_.get());
+    if (nccl_) backends.push_back(nccl_.get());
+    Result<Bench> bench = Bench::make(context_, collective, backends);
     PERF_TRY(bench);
     progress_.clear();
     for (const auto& report : reports_) report->table_begins(collective, forced);
@@ -169,10 +221,13 @@ class RankProgram {
         }
       }
     }
-    pkcommCommProperties_t now{};
-    now.size = sizeof now;
-    PERF_TRY(check(pkcommCommGetProperties(session.comm(), &now), "pkcommCommGetProperties", session.comm()));
-    for (const auto& report : reports_) report->table_ends(collective, table_, now.heap_bytes);
+    std::size_t heap_bytes = 0;
+    if (pkcomm_) {
+      const Result<pkcommCommProperties_t> now = pkcomm_->properties();
+      PERF_TRY(now);
+      heap_bytes = now.value().heap_bytes;
+    }
+    for (const auto& report : reports_) report->table_ends(collective, table_, heap_bytes);
     return team_.barrier();  // buffers go when nobody uses them any more
   }
 
@@ -198,7 +253,8 @@ class RankProgram {
       if (!unsupported.empty()) {
         for (const auto& report : reports_) {
           report->note(std::to_string(subject.bytes()) + " bytes of " +
-                       std::string(describe(subject.type).name) + " left out, unsupported: " + unsupported);
+                       std::string(describe(subject.type).name) +
+                       (row.value() ? ", NCCL left out: " : " left out, unsupported: ") + unsupported);
         }
       }
       if (!collective.has_data) break;
@@ -208,7 +264,11 @@ class RankProgram {
 
   const Options& options_;
   Team team_;
+  Device& device_;
   RankStatus& status_;
+  Context context_;
+  std::unique_ptr<NcclBackend> nccl_;
+  std::unique_ptr<PkcommBackend> pkcomm_;
   Progress progress_;
   std::vector<std::unique_ptr<Report>> reports_;  // empty but on rank 0
   Totals table_;
@@ -221,7 +281,11 @@ Result<int> run_rank(const Options& options, const MeetingPoint& where, int rank
                      RankStatus& status) {
   Result<Team> team = Team::join(where, rank, nranks, options.join_timeout_s);
   PERF_TRY(team);
-  RankProgram program(options, std::move(team.value()), status);
+  status.begin("the start of the device");
+  Result<std::unique_ptr<Device>> device = open_device(options.platform, rank, options.null_stream);
+  PERF_TRY(device);
+  status.end();
+  RankProgram program(options, std::move(team.value()), *device.value(), status);
   Result<int> result = program.run();
   // Noted before the sockets close: the others fail when they see that, and must not be the first to have
   // said so.

@@ -4,10 +4,12 @@
 #include <cstdio>
 #include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives.hpp"
+#include "nccl_facts.hpp"
 #include "options.hpp"
 #include "row.hpp"
 
@@ -16,13 +18,18 @@ namespace pkcomm::perf {
 /// What does not change during a run.
 struct RunInfo {
   const Options* options = nullptr;
-  std::vector<Device> devices;  // in rank order
+  std::vector<Place> places;  // in rank order
   std::string platform;
+  bool pkcomm = true;             // whether it was measured
+  std::optional<NcclFacts> nccl;  // where it was
+  bool eager = true;              // calls one by one
+  bool graph = false;             // calls in graphs; with `eager` the latter have columns of their own
+  int repeats = 1;
   int library_version = 0;
   std::size_t staging_bytes = 0;  // of one rank
   std::size_t heap_limit_bytes = 0;
 
-  int nranks() const { return static_cast<int>(devices.size()); }
+  int nranks() const { return static_cast<int>(places.size()); }
 };
 
 class Report {

@@ -21,10 +21,15 @@ class CsvReport final : public Report {
     nranks_ = info.nranks();
     iterations_ = info.options->iterations;
     platform_ = info.platform;
+    backend_ = info.pkcomm ? "pkcomm" : "nccl";
+    timing_ = info.eager ? "eager" : "graph";
+    repeats_ = info.repeats;
     std::fprintf(
         out_,
         "collective,platform,ranks,size_bytes,count,type,redop,root,placement,time_us,algbw_gbps,busbw_gbps,"
-        "wrong,min_us,p50_us,p95_us,p99_us,max_us,skew_us,iterations,algorithm,mechanism,ctas\n");
+        "wrong,min_us,p50_us,p95_us,p99_us,max_us,skew_us,iterations,algorithm,mechanism,ctas,backend,timing,"
+        "repeats,graph_us,graph_busbw_gbps,nccl_us,nccl_busbw_gbps,ratio,nccl_wrong,nccl_graph_us,"
+        "nccl_graph_busbw_gbps,graph_ratio\n");
   }
 
   void row(const Row& row) override {
@@ -53,13 +58,44 @@ class CsvReport final : public Report {
     } else {
       std::fputs(",,,,,,", out_);
     }
-    std::fprintf(out_, ",%d,%s,%s,%d\n", iterations_, row.algorithm.c_str(), row.mechanism.c_str(), row.ctas);
+    std::fprintf(out_, ",%d,%s,%s,%d,%s,%s,%d", iterations_, row.algorithm.c_str(), row.mechanism.c_str(),
+                 row.ctas, backend_, timing_, repeats_);
+    figures(half->graph);
+    figures(half->nccl ? std::optional(half->nccl->figures) : std::nullopt);
+    ratio(half->ratio());
+    if (half->nccl && half->nccl->wrong) {
+      std::fprintf(out_, ",%" PRIu64, *half->nccl->wrong);
+    } else {
+      std::fputc(',', out_);
+    }
+    figures(half->nccl ? half->nccl->graph : std::nullopt);
+    ratio(half->graph_ratio());
+    std::fputc('\n', out_);
+  }
+
+  void figures(const std::optional<Figures>& figures) {
+    if (figures) {
+      std::fprintf(out_, ",%.3f,%.6g", figures->time_us, figures->busbw);
+    } else {
+      std::fputs(",,", out_);
+    }
+  }
+
+  void ratio(std::optional<double> ratio) {
+    if (ratio) {
+      std::fprintf(out_, ",%.4f", *ratio);
+    } else {
+      std::fputc(',', out_);
+    }
   }
 
   std::FILE* out_;
   std::string file_;
   int nranks_ = 0;
   int iterations_ = 0;
+  int repeats_ = 1;
+  const char* backend_ = "";
+  const char* timing_ = "";
   std::string platform_;
 };
 

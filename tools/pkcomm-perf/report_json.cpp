@@ -17,13 +17,25 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Of the surroundings only what speaks to pkcomm: the rest is private.
+// Of the surroundings only what speaks to the libraries that are measured: the rest is private.
 Json relevant_environment() {
   Json list = Json::array();
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    if (std::strncmp(*entry, "PKCOMM_", 7) == 0) list.push_back(*entry);
+    for (const char* prefix : {"PKCOMM_", "NCCL_", "CUDA_"}) {
+      if (std::strncmp(*entry, prefix, std::strlen(prefix)) == 0) list.push_back(*entry);
+    }
   }
   return list;
+}
+
+Json to_json(const std::optional<Figures>& figures) {
+  if (!figures) return nullptr;
+  return {{"time", figures->time_us}, {"alg_bw", figures->algbw}, {"bus_bw", figures->busbw}};
+}
+
+template <class Number>
+Json or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json();
 }
 
 Json to_json(const Samples& samples) {
@@ -54,6 +66,10 @@ class JsonReport final : public Report {
     document_["args"] = o.arguments;
     document_["env"] = relevant_environment();
     document_["pkcomm_version"] = info.library_version;
+    if (info.nccl) {
+      document_["nccl"] = {
+          {"version", info.nccl->version}, {"file", info.nccl->file}, {"nvls_enable", info.nccl->nvls}};
+    }
     Json config = {{"nthreads", o.threads},
                    {"ngpus", o.processes},
                    {"ranks", info.nranks()},
@@ -69,16 +85,24 @@ class JsonReport final : public Report {
     config["validation"] = o.checks;
     config["blocking_collectives"] = static_cast<int>(o.blocking);
     config["unalign"] = o.unalign;
+    config["backends"] = Json::array();
+    if (info.pkcomm) config["backends"].push_back("pkcomm");
+    if (info.nccl) config["backends"].push_back("nccl");
+    config["timing"] = info.eager ? "eager" : "graph";
+    config["graph_calls"] = info.graph ? Json(o.graph_calls) : Json();
+    config["repeats"] = info.repeats;
+    config["cold"] = o.cold;
     config["bus_bandwidth_meaningful"] = info.nranks() > 1;
     config["times_are_gpu_performance"] = info.platform != "host";
     document_["config"] = std::move(config);
     Json devices = Json::array();
-    for (const Device& d : info.devices) {
+    for (const Place& d : info.places) {
       devices.push_back({{"rank", d.rank},
                          {"group", 0},
                          {"pid", d.pid},
                          {"hostname", d.host},
                          {"device", d.device},
+                         {"bus_id", d.bus_id},
                          {"device_info", d.info}});
     }
     document_["devices"] = std::move(devices);
@@ -122,8 +146,17 @@ class JsonReport final : public Report {
     entry[key] = {{options_->host_time ? "cpu_time" : "time", half->time_us},
                   {"alg_bw", half->algbw},
                   {"bus_bw", half->busbw},
-                  {"nwrong", half->wrong ? Json(*half->wrong) : Json()},
+                  {"nwrong", or_null(half->wrong)},
                   {"guard_bytes_wrong", half->wrong ? Json(half->guard_bytes_wrong) : Json()}};
+    if (half->graph) entry[key]["graph"] = to_json(half->graph);
+    if (half->nccl) {
+      Json nccl = to_json(half->nccl->figures);
+      nccl["nwrong"] = or_null(half->nccl->wrong);
+      if (half->nccl->graph) nccl["graph"] = to_json(half->nccl->graph);
+      entry[key]["nccl"] = std::move(nccl);
+      entry[key]["ratio"] = or_null(half->ratio());
+      if (half->graph) entry[key]["graph_ratio"] = or_null(half->graph_ratio());
+    }
     if (half->samples) entry[std::string(key) + "_per_iter"] = to_json(*half->samples);
   }
 

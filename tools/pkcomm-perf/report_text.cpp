@@ -1,7 +1,7 @@
 // The table for people and for parsers of nccl-tests' output: its first 13 columns have the same names,
-// order, widths and number formats; algorithm, mechanism and CTAs follow, then what --percentiles, --skew and
-// -S add. Lines that are not rows begin with '#'. Each line is flushed, so a reader at the other end of a
-// pipe sees it at once.
+// order, widths and number formats; algorithm, mechanism and CTAs follow, then what --graph --eager,
+// --backend, --percentiles, --skew and -S add. Lines that are not rows begin with '#'. Each line is
+// flushed, so a reader at the other end of a pipe sees it at once.
 #include <cinttypes>
 
 #include "report.hpp"
@@ -37,16 +37,28 @@ class TextReport final : public Report {
                  version_in_words(PKCOMM_VERSION).c_str(), PKCOMM_VERSION, info.library_version);
     std::fprintf(out_,
                  "# nThread %d nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %d iters: %d "
-                 "agg iters: %d validation: %d graph: 0 unalign: %d\n",
+                 "agg iters: %d validation: %d graph: %d unalign: %d\n",
                  o.threads, o.processes, o.sizes.least, o.sizes.most, factor ? o.sizes.factor : o.sizes.step,
-                 factor ? "factor" : "bytes", o.warmup, o.iterations, o.aggregate, o.checks, o.unalign);
+                 factor ? "factor" : "bytes", o.warmup, o.iterations, o.aggregate, o.checks,
+                 info.graph ? o.graph_replays : 0, o.unalign);
     std::fprintf(out_, "#\n# Using devices\n");
-    for (const Device& d : info.devices) {
-      std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [0000:00:00] %s\n", d.rank, 0,
-                   d.pid, d.host, d.device, d.info);
+    for (const Place& d : info.places) {
+      std::fprintf(out_, "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%s] %s\n", d.rank, 0, d.pid,
+                   d.host, d.device, d.bus_id, d.info);
     }
     std::fprintf(out_, "# platform: %s, buffers: %s\n", info.platform.c_str(),
                  o.memory == Memory::kHeap ? "symmetric heap" : "ordinary memory");
+    if (info.nccl) {
+      std::fprintf(out_, "# NCCL %s from %s, NCCL_NVLS_ENABLE=%s, %s\n", info.nccl->version.c_str(),
+                   info.nccl->file.c_str(), info.nccl->nvls.c_str(),
+                   info.pkcomm ? "in turn with pkcomm; ratio is pkcomm's time over NCCL's"
+                               : "alone: all figures are NCCL's");
+    }
+    if (info.graph) {
+      std::fprintf(out_, "# graph: %d calls captured in one (fewer above 4 MiB), %s\n", o.graph_calls,
+                   info.eager ? "in columns of its own" : "in the time columns");
+    }
+    if (info.repeats > 1) std::fprintf(out_, "# times are medians of %d repetitions\n", info.repeats);
     if (info.platform == "host") {
       std::fprintf(
           out_, "# host platform: these times show that it works; they are not the performance of a GPU\n");
@@ -86,6 +98,7 @@ class TextReport final : public Report {
     half(row.out_of_place);
     half(row.in_place);
     std::fprintf(out_, "  %-16s  %-12s  %4d", row.algorithm.c_str(), row.mechanism.c_str(), row.ctas);
+    for (const auto* each : {&row.out_of_place, &row.in_place}) comparisons(*each);
     for (const auto* each : {&row.out_of_place, &row.in_place}) extras(*each);
     if (info_.options->timestamps) std::fprintf(out_, "%21s", timestamp().c_str());
     std::fprintf(out_, "\n");
@@ -147,6 +160,23 @@ class TextReport final : public Report {
                   names ? "mechanism" : "", names ? "CTAs" : "");
     std::string all = text;
     for (const char* half : {"out_", "in_"}) {
+      const auto add = [&](const char* what, const char* unit) {
+        std::snprintf(text, sizeof text, "  %10s", names ? (std::string(half) + what).c_str() : unit);
+        all += text;
+      };
+      const auto add_pair = [&](const char* time, const char* rate) {
+        add(time, "(us)");
+        add(rate, "(GB/s)");
+      };
+      if (both_ways()) add_pair("graph", "g_busbw");
+      if (!compared()) continue;
+      add_pair("nccl", "n_busbw");
+      add("ratio", "");
+      if (!both_ways()) continue;
+      add_pair("n_graph", "ng_busbw");
+      add("g_ratio", "");
+    }
+    for (const char* half : {"out_", "in_"}) {
       const auto add = [&](const char* what, bool wanted) {
         if (!wanted) return;
         std::snprintf(text, sizeof text, "  %8s", names ? (std::string(half) + what).c_str() : "(us)");
@@ -178,6 +208,35 @@ class TextReport final : public Report {
     for (const double value : {s.min, s.max, s.p99, s.cv_percent()}) {
       std::fprintf(out_, "  %7s", have ? fitted(value, 7).c_str() : "nan");
     }
+  }
+
+  bool compared() const { return info_.pkcomm && info_.nccl; }
+  bool both_ways() const { return info_.eager && info_.graph; }
+
+  void comparisons(const std::optional<Half>& half) {
+    const auto print = [&](std::optional<double> value) {
+      std::fprintf(out_, "  %10s", value ? fitted(*value, 7).c_str() : "nan");
+    };
+    const auto print_pair = [&](const std::optional<Figures>& figures) {
+      print(figures ? std::optional(figures->time_us) : std::nullopt);
+      print(figures ? std::optional(figures->busbw) : std::nullopt);
+    };
+    const auto print_ratio = [&](std::optional<double> ratio) {
+      if (ratio) {
+        std::fprintf(out_, "  %10.3f", *ratio);
+      } else {
+        print(ratio);
+      }
+    };
+    using Maybe = std::optional<Figures>;
+    const bool rival = half && half->nccl;
+    if (both_ways()) print_pair(half ? half->graph : Maybe{});
+    if (!compared()) return;
+    print_pair(rival ? Maybe(half->nccl->figures) : Maybe{});
+    print_ratio(half ? half->ratio() : std::nullopt);
+    if (!both_ways()) return;
+    print_pair(rival ? half->nccl->graph : Maybe{});
+    print_ratio(half ? half->graph_ratio() : std::nullopt);
   }
 
   void extras(const std::optional<Half>& half) {

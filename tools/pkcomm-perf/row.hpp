@@ -21,15 +21,38 @@ struct Samples {
   double skew_us = 0;  // median over iterations of (last rank's end - first rank's end)
 };
 
-/// Out of place or in place.
-struct Half {
+struct Figures {
   double time_us = 0;
   double algbw = 0;
   double busbw = 0;
+};
+
+/// What NCCL made of the same.
+struct Rival {
+  Figures figures;
+  std::optional<Figures> graph;
+  std::optional<std::uint64_t> wrong;  // none: not checked, or rounded elsewhere by right
+};
+
+/// Out of place or in place.
+struct Half : Figures {
+  std::optional<Figures> graph;  // where calls were timed both one by one and in a graph
+  std::optional<Rival> nccl;     // where it was measured beside pkcomm
   std::optional<std::uint64_t>
       wrong;  // elements over all ranks and checks, guard bytes included; none: not checked
   std::uint64_t guard_bytes_wrong = 0;  // of `wrong`: written outside of the output
   std::optional<Samples> samples;
+
+  /// Time over NCCL's time: below 1 is faster. None where there is nothing to compare.
+  std::optional<double> ratio() const { return nccl ? quotient(*this, nccl->figures) : std::nullopt; }
+  std::optional<double> graph_ratio() const {
+    return graph && nccl && nccl->graph ? quotient(*graph, *nccl->graph) : std::nullopt;
+  }
+
+ private:
+  static std::optional<double> quotient(const Figures& ours, const Figures& theirs) {
+    return theirs.time_us > 0 ? std::optional(ours.time_us / theirs.time_us) : std::nullopt;
+  }
 };
 
 struct Row {
@@ -47,11 +70,12 @@ struct Row {
   int ctas = 0;
 };
 
-/// One line of the header.
-struct Device {
+/// Where a rank runs: one line of the header.
+struct Place {
   int rank = 0;
   int pid = 0;
   int device = 0;
+  char bus_id[16] = {};
   char host[64] = {};
   char info[64] = {};
 };
@@ -75,8 +99,9 @@ struct Totals {
       ++halves;
       busbw_sum += (*half)->busbw;
       checked = checked || (*half)->wrong.has_value();
-      wrong += (*half)->wrong.value_or(0);
-      bad = bad || (*half)->wrong.value_or(0) > 0;
+      const std::uint64_t rival_wrong = (*half)->nccl ? (*half)->nccl->wrong.value_or(0) : 0;
+      wrong += (*half)->wrong.value_or(0) + rival_wrong;
+      bad = bad || (*half)->wrong.value_or(0) + rival_wrong > 0;
     }
     wrong_rows += bad ? 1 : 0;
   }

@@ -87,6 +87,18 @@ Result<std::vector<Op>> parse_ops(const std::string& text) {
   return ops;
 }
 
+Outcome parse_backends(const std::string& text, Options& options) {
+  options.with_pkcomm = options.with_nccl = false;
+  for (const std::string& word : split(text, ',')) {
+    bool* const named = word == "pkcomm" ? &options.with_pkcomm
+                        : word == "nccl" ? &options.with_nccl
+                                         : nullptr;
+    if (named == nullptr || *named) return Error{"'" + text + "': expected pkcomm, nccl, or pkcomm,nccl"};
+    *named = true;
+  }
+  return {};
+}
+
 Outcome writable(const std::string& file) {
   if (file == "-") return {};
   const std::size_t slash = file.rfind('/');

@@ -21,6 +21,9 @@ Result<Injection> parse_injection(const std::string& text);
 Result<std::vector<pkcommDataType_t>> parse_types(const std::string& text);
 Result<std::vector<Op>> parse_ops(const std::string& text);
 
+/// pkcomm, nccl, or both, separated by a comma.
+Outcome parse_backends(const std::string& text, Options& options);
+
 /// Whether a file could be written, as far as can be said without touching it; "-" always can.
 Outcome writable(const std::string& file);
 
