@@ -9,7 +9,8 @@
  * A program in six steps: one rank makes a unique id and hands it to the others by any means; every rank enters
  * pkcommCommInitRank; every rank enqueues the same collectives in the same order, each on a stream; the stream is
  * synchronised; pkcommCommFinalize and pkcommCommDestroy end it. The file is in that order: types, errors, start-up,
- * collectives, point-to-point, one-sided calls, symmetric memory, groups, the dispatcher's reasons, streams.
+ * collectives, point-to-point, one-sided calls, symmetric memory, groups, the dispatcher's reasons, what is in force,
+ * streams. It is one file because a user includes and reads one: contract and manual at once.
  *
  * Rules that hold for every function
  * - Counts are elements, `bytes` are bytes, offsets and pointers are bytes; sizes may exceed 2^31.
@@ -132,12 +133,12 @@ typedef struct {
 
 /** Options of a communicator. Start from PKCOMM_CONFIG_INITIALIZER: `size` tells the library which fields exist. */
 typedef struct {
-  size_t size;      /**< sizeof(pkcommConfig_t) of the caller's header */
-  int blocking;     /**< 1: init, split and finalize return when done; 0: poll pkcommCommGetAsyncError */
-  int min_ctas;     /**< least CTAs of one operation, 1..64; equal on all ranks */
-  int max_ctas;     /**< most CTAs of one operation, 1..64; equal on all ranks */
-  int device;       /**< of this rank; default: the caller's current device. Host platform: any, default the rank */
-  const char* name; /**< shown in messages; copied; NULL: none */
+  size_t size;  /**< sizeof(pkcommConfig_t) of the caller's header */
+  int blocking; /**< 1: init, split and finalize return when done; 0: poll pkcommCommGetAsyncError */
+  int min_ctas; /**< least CTAs of one operation, 1..64; equal on all ranks */
+  int max_ctas; /**< most CTAs of one operation, 1..64; equal on all ranks */
+  int device; /**< of this rank; default: the caller's current device. Host platform: any, default the rank */
+  const char* name;   /**< shown in messages; copied; NULL: none */
   int64_t timeout_ms; /**< deadline of each wait of running work; 0: none; negative: PKCOMM_TIMEOUT */
   int64_t
       init_timeout_ms; /**< deadline of init, split and collective allocation; negative: PKCOMM_INIT_TIMEOUT */
@@ -650,6 +651,69 @@ typedef struct {
  */
 PKCOMM_API pkcommResult_t pkcommExplain(const pkcommExplainRequest_t* request, pkcommComm_t comm,
                                         pkcommExplanation_t* explanation, char* text, size_t capacity);
+
+/* ------------------------------------------------------------------------------------------------ what is in force */
+
+/** What communicators made now would find; filled by pkcommGetPlatformProperties. */
+typedef struct {
+  size_t size;               /**< sizeof(pkcommPlatformProperties_t), set by the caller */
+  char platform[16];         /**< "host" or "cuda" */
+  int multicast;             /**< 1: multicast objects would be used; 0: not */
+  char multicast_reason[96]; /**< why not, in words; empty where they would be */
+  char multicast_switch[64]; /**< the variable that forbids them, as NAME=value; empty: none does */
+  size_t granularity_bytes;  /**< symmetric memory is made in multiples of it */
+  char tuning[64];           /**< name of the tuning table in use */
+  char tuning_note[256];     /**< what a reader of its predictions should know; may be empty */
+} pkcommPlatformProperties_t;
+
+/**
+ * Tells what the library would run on, as the environment now says, without making a communicator. On CUDA it asks the
+ * current device, and makes it ready as init would.
+ *
+ * @param properties Receives them; only `properties->size` bytes are written.
+ * Threads: any.
+ * Errors:  pkcommInvalidArgument  properties is null, or its size is not set;
+ *          pkcommUnsupported      PKCOMM_PLATFORM names a platform that is not here (the text says why).
+ */
+PKCOMM_API pkcommResult_t pkcommGetPlatformProperties(pkcommPlatformProperties_t* properties);
+
+/** Where the value of a variable comes from. */
+typedef enum {
+  pkcommOriginDefault = 0,    /**< the library: the variable is unset, or what it is set to was refused */
+  pkcommOriginEnvironment = 1 /**< the environment of the process */
+} pkcommOrigin_t;
+
+/** One PKCOMM_* variable; filled by pkcommGetVariable. */
+typedef struct {
+  size_t size;           /**< sizeof(pkcommVariable_t), set by the caller */
+  const char* name;      /**< "PKCOMM_STAGING" */
+  const char* meaning;   /**< what it is for, in a line */
+  const char* otherwise; /**< what holds where it is unset; empty: see `meaning` */
+  pkcommOrigin_t origin;
+  char value[1024];  /**< what holds now, as one would write it; cut where it is longer */
+  char allowed[128]; /**< what may be written */
+  char refused[256]; /**< why what the environment says does not hold; empty where it does, or says nothing */
+} pkcommVariable_t;
+
+/**
+ * Gives the number of variables that the library reads.
+ *
+ * @param count Receives the number.
+ * Threads: any.
+ * Errors:  pkcommInvalidArgument  count is null.
+ */
+PKCOMM_API pkcommResult_t pkcommGetVariableCount(int* count);
+
+/**
+ * Tells what a variable means and what holds for it now: for the next communicator, not for those that exist.
+ *
+ * @param index    0 to the number of variables less one; the order is that of their documentation.
+ * @param variable Receives the answer; only `variable->size` bytes are written.
+ * Ownership: the pointers in the answer are static texts.
+ * Threads:   any, while nobody changes the environment.
+ * Errors:    pkcommInvalidArgument  index out of range, variable is null, or its size is not set.
+ */
+PKCOMM_API pkcommResult_t pkcommGetVariable(int index, pkcommVariable_t* variable);
 
 /* ------------------------------------------------------------------------------------------------ streams
  *

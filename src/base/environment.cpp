@@ -18,26 +18,6 @@ std::string seconds_text(std::int64_t milliseconds) {
   return text;
 }
 
-std::string allowed_values(const Description& description) {
-  switch (description.kind) {
-    case Kind::kChoice:
-    case Kind::kBuild:
-      return join(split(description.choices, '|'), ", ");
-    case Kind::kText:
-      return "any text";
-    case Kind::kBytes:
-      return format_bytes(static_cast<std::uint64_t>(description.least)) + ".." +
-             format_bytes(static_cast<std::uint64_t>(description.most)) + " bytes, like 64M";
-    case Kind::kInteger:
-      return std::to_string(description.least) + ".." + std::to_string(description.most);
-    case Kind::kSeconds:
-      return seconds_text(description.least) + ".." + seconds_text(description.most) + " seconds";
-    case Kind::kRules:
-      return "[collective:][^]name,name;...";
-  }
-  return {};
-}
-
 Status refuse(const Description& description, std::string_view text, std::string_view why) {
   return {pkcommInvalidArgument, std::string(description.name) + "=\"" + std::string(text) +
                                      "\": " + std::string(why) + "; allowed " + allowed_values(description)};
@@ -102,6 +82,26 @@ Result<Rule> parse_rule(std::string_view text) {
 
 }  // namespace
 
+std::string allowed_values(const Description& description) {
+  switch (description.kind) {
+    case Kind::kChoice:
+    case Kind::kBuild:
+      return join(split(description.choices, '|'), ", ");
+    case Kind::kText:
+      return "any text";
+    case Kind::kBytes:
+      return format_bytes(static_cast<std::uint64_t>(description.least)) + ".." +
+             format_bytes(static_cast<std::uint64_t>(description.most)) + " bytes, like 64M";
+    case Kind::kInteger:
+      return std::to_string(description.least) + ".." + std::to_string(description.most);
+    case Kind::kSeconds:
+      return seconds_text(description.least) + ".." + seconds_text(description.most) + " seconds";
+    case Kind::kRules:
+      return "[collective:][^]name,name;...";
+  }
+  return {};
+}
+
 Result<std::vector<Rule>> parse_rules(std::string_view text) {
   std::vector<Rule> rules;
   for (const std::string_view part : split(text, ';')) {
@@ -146,6 +146,15 @@ Reading read(Var var) {
   const std::string used =
       description.fallback.empty() ? "ignored" : "using " + std::string(description.fallback);
   return {.value = std::nullopt, .complaint = value.status().message() + "; " + used};
+}
+
+InForce in_force(const Description& description) {
+  Reading reading = read(description.var);
+  if (reading.value)
+    return {.value = std::getenv(description.name.data()), .is_default = false, .complaint = {}};
+  return {.value = std::string(description.fallback),
+          .is_default = true,
+          .complaint = std::move(reading.complaint)};
 }
 
 std::optional<Value> read_and_complain(Var var) {

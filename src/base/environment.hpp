@@ -57,6 +57,17 @@ Reading read(Var var);
 /// As read(), but logs the complaint, once per process.
 std::optional<Value> read_and_complain(Var var);
 
+/// What holds for a variable, as text, for people.
+struct InForce {
+  std::string value;  // the user's, or the table's default
+  bool is_default = true;
+  std::string complaint;  // about the user's, where it is refused
+};
+InForce in_force(const Description& description);
+
+/// What may be written for a variable: "auto, off, require", "1..64".
+std::string allowed_values(const Description& description);
+
 template <Var var>
 auto convert(const Value& value) {
   constexpr Kind kKind = describe(var).kind;

@@ -2,8 +2,11 @@
 // the nearest name to a misspelt one. Locale plays no part.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +28,14 @@ Result<std::chrono::milliseconds> parse_seconds(std::string_view text);
 
 /// The shortest text that parse_bytes() reads back as `bytes`: 64M, 1.5K, 1000000.
 std::string format_bytes(std::uint64_t bytes);
+
+/// Fills a field of the C API: cut where it is too long, always terminated.
+template <std::size_t kBytes>
+void copy_text(char (&to)[kBytes], std::string_view text) {
+  const std::size_t bytes = std::min(text.size(), kBytes - 1);
+  std::memcpy(to, text.data(), bytes);
+  to[bytes] = '\0';
+}
 
 std::string lower_case(std::string_view text);
 /// Without blanks and tabs at both ends.

@@ -8,9 +8,9 @@
 #include "base/environment.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
-#include "topology/multicast_switch.hpp"
+#include "base/text.hpp"
+#include "comm/machine.hpp"
 #include "topology/placement.hpp"
-#include "topology/topology.hpp"
 
 namespace pkcomm {
 namespace {
@@ -18,13 +18,6 @@ namespace {
 // A wait spins this long where every rank can have a core: longer than a peer's reduction of one round, shorter than a
 // scheduler's slice. With more ranks than cores spinning only keeps the others from running.
 constexpr std::int64_t kSpinUs = 50;
-
-template <class Text, std::size_t kBytes>
-void copy_text(const Text& from, char (&to)[kBytes]) {
-  const std::size_t bytes = std::min(from.size(), kBytes - 1);
-  std::memcpy(to, from.data(), bytes);
-  to[bytes] = '\0';
-}
 
 }  // namespace
 
@@ -105,14 +98,7 @@ Status Communicator::join() {
 }
 
 Status Communicator::bind_dispatcher(PlatformKind platform, const DeviceFacts& facts) {
-  Topology machine = topology::detect_host();
-  machine.platform = platform;
-  if (platform == PlatformKind::kCuda) {
-    // One stands for all: their names are compared at init, through the tuning tables that they lead to.
-    machine.gpus.push_back({.name = facts.name, .arch = facts.arch, .sms = facts.sms});
-    const std::string off = topology::multicast_switched_off();
-    machine.multicast_off = off.empty() ? "this version uses unicast alone" : off;
-  }
+  const Topology machine = machine_of(platform, facts);
   dispatch::Capabilities capabilities = dispatch::capabilities_of(machine);
   if (environment::get<environment::Var::kMulticast>() == environment::MulticastChoice::kRequire) {
     return Status(pkcommUnsupported, "PKCOMM_MULTICAST=require: " + capabilities.multicast_reason);
@@ -259,9 +245,9 @@ void Communicator::fill(pkcommCommProperties_t& properties) const {
   all.staging_bytes = settings_.staging_bytes;
   if (heap_) all.heap_bytes = heap_->used();
   all.heap_limit_bytes = settings_.heap_limit;
-  if (dispatcher_) copy_text(dispatcher_->capabilities().multicast_reason, all.multicast_reason);
-  copy_text(std::string(pkcomm::name(platform_)), all.platform);
-  copy_text(settings_.name, all.name);
+  if (dispatcher_) copy_text(all.multicast_reason, dispatcher_->capabilities().multicast_reason);
+  copy_text(all.platform, pkcomm::name(platform_));
+  copy_text(all.name, settings_.name);
   std::memcpy(&properties, &all, std::min(properties.size, sizeof all));
 }
 

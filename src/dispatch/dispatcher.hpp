@@ -43,6 +43,7 @@ class Dispatcher {
   /// differ would decide differently; init compares them.
   std::uint64_t agreement_hash() const noexcept { return agreement_hash_; }
   const Capabilities& capabilities() const noexcept { return capabilities_; }
+  const Tuning& tuning() const noexcept { return tuning_; }
 
  private:
   Dispatcher() = default;

@@ -122,13 +122,6 @@ const char* path_text(const Candidate& candidate) {
   return candidate.plan.zero_copy ? "zero-copy" : "staged";
 }
 
-template <std::size_t kSize>
-void copy_text(char (&to)[kSize], std::string_view text) {
-  const std::size_t length = std::min(text.size(), kSize - 1);
-  std::memcpy(to, text.data(), length);
-  std::memset(to + length, 0, kSize - length);
-}
-
 }  // namespace
 
 Explanation explain(const Request& request, const Capabilities& capabilities, const Tuning& tuning,

@@ -33,7 +33,7 @@ REGISTRY = re.compile(r"^src/platform/registry\w*\.(hpp|cpp)$")
 # Header prefix -> (pattern of the files that may include it, how many of the library or of one program may at most
 # (None: any number), why). Tests are free to include all but Catch2 itself.
 THIRD_PARTY = {
-    "hwloc": (r"^src/topology/", None, "hwloc belongs to topology/"),
+    "hwloc": (r"^(src/topology/|tools/)", None, "hwloc belongs to topology/ and to programs"),
     "spdlog/": (r"^src/base/log\.cpp$", 1, "spdlog belongs to base/log.cpp"),
     "fmt/": (r"^src/base/log\.cpp$", 1, "fmt belongs to base/log.cpp"),
     "CLI/": (r"^tools/", 1, "CLI11 belongs to one file of a program"),

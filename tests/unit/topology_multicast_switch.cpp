@@ -17,6 +17,9 @@ TEST_CASE("each of the four variables switches multicast off, and is named", "[u
       {"NCCL_NVLS_ENABLE", "0"},
       {"TORCH_SYMM_MEM_DISABLE_MULTICAST", "1"},
       {"NVSHMEM_DISABLE_NVLS", "1"},
+      {"NVSHMEM_DISABLE_NVLS", "true"},
+      {"TORCH_SYMM_MEM_DISABLE_MULTICAST", "what?"},
+      {"NCCL_NVLS_ENABLE", "00"},
   }));
   const Environment one(std::map<std::string, std::string>{{variable, value}});
   CHECK(multicast_switched_off() == variable + "=" + value);
