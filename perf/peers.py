@@ -6,8 +6,8 @@ For each collective and size it times, by the same method as pkcomm-perf --graph
   nccl_symmetric   the same with buffers in symmetric windows (NCCL 2.27, torch 2.9)
   torch_one_shot   torch.ops.symm_mem.one_shot_all_reduce_out
   torch_two_shot   torch.ops.symm_mem.two_shot_all_reduce_
-A time is the greatest over the ranks, of --repeats repetitions the median; the ranks meet on the stream before
-each, and the stream is held while the graph is enqueued. Each result is checked once, on numbers with exact
+A time is the greatest over the ranks, of --repeats repetitions the median; the ranks meet on the stream
+before each, and the stream is held while the graph is enqueued. Each result is checked once, on numbers with exact
 sums.
 
 Multicast objects are switched off for every process, whatever the environment says.

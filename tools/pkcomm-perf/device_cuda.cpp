@@ -244,7 +244,9 @@ class CudaDevice final : public Device {
     PERF_TRY(synchronize());
     if (words_->overdue.load(std::memory_order_relaxed) != ticket_) return {};
     return Error{
-        "the launch queue filled while the stream was held back: fewer operations in an iteration (-m)"};
+        "the launches did not come to an end while the stream was held back: too many operations in an "
+        "iteration (-m), or something that makes each launch wait (CUDA_LAUNCH_BLOCKING, a profiler's "
+        "replay)"};
   }
 
   int index_;
