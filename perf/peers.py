@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""What users of PyTorch have today: torch's symmetric memory and NCCL, in CUDA graphs, with pkcomm-perf's columns.
+"""What users of PyTorch have: torch's symmetric memory and NCCL, in CUDA graphs, with pkcomm-perf's columns.
 
 For each collective and size it times, by the same method as pkcomm-perf --graph, whichever of these apply:
   nccl             torch.distributed over NCCL
-  nccl_symmetric   the same with buffers in symmetric windows (NCCL 2.27 and torch 2.9 or later)
+  nccl_symmetric   the same with buffers in symmetric windows (NCCL 2.27, torch 2.9)
   torch_one_shot   torch.ops.symm_mem.one_shot_all_reduce_out
   torch_two_shot   torch.ops.symm_mem.two_shot_all_reduce_
-A time is the greatest over the ranks, of --repeats repetitions the median; the ranks meet on the stream before each, and
-the stream is held while the graph is enqueued. Each result is checked once, on numbers whose sums are exact.
+A time is the greatest over the ranks, of --repeats repetitions the median; the ranks meet on the stream
+before each, and the stream is held while the graph is enqueued. Each result is checked once, on numbers with exact
+sums.
 
 Multicast objects are switched off for every process, whatever the environment says.
 
-Usage: perf/peers.py -g 4 [all_reduce,all_gather,reduce_scatter,all_to_all] -b 8 -e 64M -f 4 [-d bfloat16] [--json FILE]
+Usage: perf/peers.py -g 4 [all_reduce,all_gather,reduce_scatter,all_to_all] -b 8 -e 64M -f 4 [-d bfloat16]
+                     [--json FILE]
 """
 
 import argparse
@@ -162,7 +164,7 @@ class Rank:
         return statistics.median(slowest.tolist())
 
     def measure(self, collective, peer, sizes, emit):
-        """Calls `emit` with a row for each size; a peer that fails does so on all ranks, and is reported once."""
+        """Calls `emit` with a row for each size; a peer that fails does so on all ranks, and is said once."""
         try:
             send, recv = self.buffers(peer, max(sizes) // self.element)
         except (RuntimeError, TypeError, AttributeError, ImportError) as error:
@@ -220,7 +222,8 @@ class Rank:
 
 
 HEADING = (f"# {'size':>10}  {'count':>12}  {'type':>8}  {'redop':>6}  {'root':>6}"
-           + f"  {'time':>7}  {'algbw':>6}  {'busbw':>6}  {'#wrong':>6}" * 2 + f"  {'algorithm':<16}  {'mechanism':<12}  CTAs\n"
+           + f"  {'time':>7}  {'algbw':>6}  {'busbw':>6}  {'#wrong':>6}" * 2
+           + f"  {'algorithm':<16}  {'mechanism':<12}  CTAs\n"
            + f"# {'(B)':>10}  {'(elements)':>12}  {'':>8}  {'':>6}  {'':>6}"
            + f"  {'(us)':>7}  {'(GB/s)':>6}  {'(GB/s)':>6}  {'':>6}" * 2)
 
@@ -232,29 +235,35 @@ def line(row):
         if half is None:
             text += f"  {'nan':>7}  {'nan':>6}  {'nan':>6}  {'N/A':>6}"
         else:
-            text += f"  {half['time']:>7.2f}  {half['alg_bw']:>6.2f}  {half['bus_bw']:>6.2f}  {half['nwrong']:>6}"
+            text += (f"  {half['time']:>7.2f}  {half['alg_bw']:>6.2f}  {half['bus_bw']:>6.2f}"
+                     f"  {half['nwrong']:>6}")
     return text + f"  {row['algorithm']:<16}  {row['mechanism']:<12}  {row['ctas']:>4}"
 
 
 def versions(torch):
-    return {"torch": torch.__version__, "cuda": torch.version.cuda, "nccl": ".".join(map(str, torch.cuda.nccl.version()))}
+    nccl = ".".join(map(str, torch.cuda.nccl.version()))
+    return {"torch": torch.__version__, "cuda": torch.version.cuda, "nccl": nccl}
 
 
 def print_head(rank):
     found = versions(rank.torch)
     print(f"# torch {found['torch']}, CUDA {found['cuda']}, NCCL {found['nccl']}, {rank.ranks} ranks on "
           f"{rank.torch.cuda.get_device_name()}\n# {', '.join(f'{k}={v}' for k, v in SWITCHES.items())}\n"
-          f"# graph: {rank.options.graph_calls} calls captured in one (fewer above 4 MiB); times are medians of "
-          f"{rank.options.repeats} repetitions")
+          f"# graph: {rank.options.graph_calls} calls captured in one (fewer above 4 MiB)\n"
+          f"# times are medians of {rank.options.repeats} repetitions", flush=True)
 
 
 def write_json(rank, results):
     options = rank.options
-    document = {"version": 1, "args": sys.argv, "end_time": datetime.datetime.now().isoformat(timespec="seconds"),
-                "env": [f"{name}={value}" for name, value in SWITCHES.items()], "versions": versions(rank.torch),
-                "config": {"ranks": rank.ranks, "timing": "graph", "graph_calls": options.graph_calls,
-                           "repeats": options.repeats, "device_info": rank.torch.cuda.get_device_name()},
-                "results": results}
+    document = {
+        "version": 1,
+        "args": sys.argv,
+        "end_time": datetime.datetime.now().isoformat(timespec="seconds"),
+        "env": [f"{name}={value}" for name, value in SWITCHES.items()],
+        "versions": versions(rank.torch),
+        "config": {"ranks": rank.ranks, "timing": "graph", "graph_calls": options.graph_calls,
+                   "repeats": options.repeats, "device_info": rank.torch.cuda.get_device_name()},
+        "results": results}
     with open(options.json, "w", encoding="utf-8") as file:
         json.dump(document, file, indent=2)
         file.write("\n")
@@ -270,8 +279,8 @@ def start_ranks(options):
     """Starts the ranks and waits; when one fails, or time is up, all end."""
     port = free_port()
     environment = {**os.environ, **SWITCHES}
-    ranks = [subprocess.Popen([sys.executable, *sys.argv, "--rank", str(rank), "--port", str(port)], env=environment)
-             for rank in range(options.ngpus)]
+    command = [sys.executable, *sys.argv, "--port", str(port)]
+    ranks = [subprocess.Popen([*command, "--rank", str(i)], env=environment) for i in range(options.ngpus)]
     deadline = time.monotonic() + options.timeout
     try:
         while any(rank.poll() is None for rank in ranks):

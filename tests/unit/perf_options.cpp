@@ -62,6 +62,13 @@ TEST_CASE("a graph holds fewer calls where they take long", "[unit][perf]") {
   CHECK(calls_in_graph(2, std::size_t{1} << 30) == 2);
 }
 
+TEST_CASE("fewer large operations than small ones are enqueued before the stream runs", "[unit][perf]") {
+  CHECK(operations_in_one_go(32, 8) == 32);
+  CHECK(operations_in_one_go(32, (std::size_t{1} << 20) + 4) == 8);
+  CHECK(operations_in_one_go(2, std::size_t{2} << 20) == 1);
+  CHECK(operations_in_one_go(32, kOutlastsLaunches + 4) > 1'000'000);
+}
+
 TEST_CASE("the time of a row is the median over repetitions of what -a makes of the ranks", "[unit][perf]") {
   const std::vector<double> times = {1, 5, 3,   // rank 0
                                      2, 1, 9};  // rank 1

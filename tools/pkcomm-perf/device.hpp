@@ -64,13 +64,16 @@ class Device {
 
   /// Calls that must have run before the same ones are timed or captured.
   virtual int least_warmup() const = 0;
-  /// The most operations that one `work` of time() may enqueue.
+  /// The most small operations that one `work` of time() may enqueue before it calls run_ahead().
   virtual int most_operations() const = 0;
   /// Times `work` behind `align`, which brings the ranks together on the stream.
   virtual Result<Elapsed> time(const Step& align, const Step& work) = 0;
-  /// Times `iterations` single iterations of `work`. `wait` follows each, untimed; it may be empty.
-  virtual Result<std::vector<Iteration>> sample(int iterations, const Step& align, const Step& work,
-                                                const Step& wait) = 0;
+  /// Within `work`: lets the stream run from now on, for operations that outlast their launches.
+  virtual void run_ahead() = 0;
+  /// Times `iterations` single iterations of `work`, at most `batch` in one go. `wait` follows each, untimed;
+  /// it may be empty.
+  virtual Result<std::vector<Iteration>> sample(int iterations, int batch, const Step& align,
+                                                const Step& work, const Step& wait) = 0;
 
   virtual bool has_graphs() const = 0;
   virtual Result<std::unique_ptr<Graph>> capture(const Step& work) = 0;

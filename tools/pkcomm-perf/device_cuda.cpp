@@ -18,8 +18,7 @@ namespace {
 
 constexpr std::size_t kStagingBytes = std::size_t{8} << 20;  // a multiple of 8
 constexpr std::size_t kChillBytes = std::size_t{256} << 20;  // more than any second-level cache
-// Behind a closed gate the launch queue takes about a thousand entries, and an operation may be a dozen
-// (copies to all peers, and the kernels between them).
+// Behind a closed gate the launch queue takes about a thousand entries, and a small operation may be a dozen.
 constexpr int kMostOperations = 32;
 
 Outcome checked(cudaError_t error, const char* call) {
@@ -136,6 +135,7 @@ class CudaDevice final : public Device {
   // A kernel is loaded when it is first launched, which must not happen behind a closed gate.
   int least_warmup() const override { return 1; }
   int most_operations() const override { return kMostOperations; }
+  void run_ahead() override { open_gate(); }
 
   Result<Elapsed> time(const Step& align, const Step& work) override {
     PERF_TRY(close_gate());
@@ -159,21 +159,20 @@ class CudaDevice final : public Device {
 
   // In batches that fit the launch queue. Each begins behind `align`, which is what makes ends comparable:
   // within the microsecond or two in which the ranks leave it.
-  Result<std::vector<Iteration>> sample(int iterations, const Step& align, const Step& work,
+  Result<std::vector<Iteration>> sample(int iterations, int batch, const Step& align, const Step& work,
                                         const Step& wait) override {
     std::vector<Iteration> series;
-    const int most = wait ? iterations : kMostOperations;
+    const int most = wait ? iterations : batch;
     while (static_cast<int>(series.size()) < iterations) {
-      const auto batch =
-          static_cast<std::size_t>(std::min(most, iterations - static_cast<int>(series.size())));
-      std::vector<Event> stamps(batch + 1);
+      const auto now = static_cast<std::size_t>(std::min(most, iterations - static_cast<int>(series.size())));
+      std::vector<Event> stamps(now + 1);
       for (Event& stamp : stamps) PERF_TRY(stamp.create());
       // Who waits after each iteration needs an open stream, and pays for the launches.
       if (!wait) PERF_TRY(close_gate());
       const Outcome enqueued = [&]() -> Outcome {
         PERF_TRY(align());
         PERF_TRY(stamps[0].record(stream_));
-        for (std::size_t i = 1; i <= batch; ++i) {
+        for (std::size_t i = 1; i <= now; ++i) {
           PERF_TRY(work());
           PERF_TRY(stamps[i].record(stream_));
           if (wait) PERF_TRY(wait());
@@ -183,7 +182,7 @@ class CudaDevice final : public Device {
       open_gate();
       PERF_TRY(enqueued);
       PERF_TRY(pass_gate());
-      for (std::size_t i = 1; i <= batch; ++i) {
+      for (std::size_t i = 1; i <= now; ++i) {
         const Result<double> duration = stamps[i].since(stamps[i - 1]);
         PERF_TRY(duration);
         const Result<double> end = stamps[i].since(stamps[0]);
@@ -245,7 +244,9 @@ class CudaDevice final : public Device {
     PERF_TRY(synchronize());
     if (words_->overdue.load(std::memory_order_relaxed) != ticket_) return {};
     return Error{
-        "the launch queue filled while the stream was held back: fewer operations in an iteration (-m)"};
+        "the launches did not come to an end while the stream was held back: too many operations in an "
+        "iteration (-m), or something that makes each launch wait (CUDA_LAUNCH_BLOCKING, a profiler's "
+        "replay)"};
   }
 
   int index_;

@@ -61,6 +61,7 @@ class HostDevice final : public Device {
 
   int least_warmup() const override { return 0; }
   int most_operations() const override { return INT_MAX; }
+  void run_ahead() override {}
 
   Result<Elapsed> time(const Step& align, const Step& work) override {
     PERF_TRY(align());
@@ -75,7 +76,7 @@ class HostDevice final : public Device {
   }
 
   // A time stamp runs on the stream behind each iteration.
-  Result<std::vector<Iteration>> sample(int iterations, const Step& align, const Step& work,
+  Result<std::vector<Iteration>> sample(int iterations, int, const Step& align, const Step& work,
                                         const Step& wait) override {
     std::vector<std::int64_t> stamps(static_cast<std::size_t>(iterations) + 1, 0);
     const auto enqueue_stamp = [&](std::size_t i) {

@@ -15,6 +15,8 @@ Examples
       the ranks are what mpirun, srun or torchrun started; no MPI library is needed
   pkcomm-perf all_reduce -g 4 -b 8 -e 16M -f 4 --algorithm each --plot all_reduce.svg
       one curve for each algorithm
+  pkcomm-perf all_reduce -g 4 -b 8 -e 1G -f 4 --backend pkcomm,nccl --graph --eager
+      on GPUs, NCCL in turn with pkcomm, calls one by one and in CUDA graphs
   pkcomm-perf all_reduce -g 8 -b 8 -e 1G -f 8 --explain
       what would be done, and why; measures nothing
 
@@ -23,7 +25,8 @@ Columns
           reduce_scatter, all_to_all, gather, scatter: all blocks together. all_to_all_v: the most
           that any rank sends or receives. Rounded down to what the ranks can share evenly
   count   elements, as given to the library
-  time    mean of -n iterations between two synchronisations, in microseconds, over ranks as -a says
+  time    mean of -n iterations between two synchronisations, in microseconds, over ranks as -a says;
+          on GPUs between two events, launch costs apart, the median of --repeats
   algbw   size / time, in GB/s of 10^9 bytes
   busbw   algbw times 2(n-1)/n (all_reduce), (n-1)/n (operations with blocks) or 1, so that it can be
           compared with a link's rate whatever the number of ranks; 0 and without meaning for 1 rank
@@ -31,6 +34,10 @@ Columns
           the output; N/A: not checked, or no in-place form
   algorithm, mechanism, CTAs
           how the dispatcher did it; --explain gives its reasons
+  ..._nccl, ..._n_busbw, ..._ratio
+          NCCL's time and busbw, and pkcomm's time over NCCL's: below 1 pkcomm is faster
+  ..._graph, ..._g_busbw
+          with --graph --eager: the same calls in a graph; n_graph, ng_busbw, g_ratio are NCCL's
 
 Exit code
   0    all was right

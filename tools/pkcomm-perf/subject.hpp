@@ -1,6 +1,8 @@
 // What a row is about, and what a rank needs at hand for measuring it.
 #pragma once
 
+#include <algorithm>
+#include <limits>
 #include <string>
 
 #include "collectives.hpp"
@@ -42,6 +44,17 @@ struct Context {
  private:
   bool on_gpu() const { return device.platform() == "cuda"; }
 };
+
+/// From here on an operation takes longer than its launches do, however many those are.
+inline constexpr std::size_t kOutlastsLaunches = std::size_t{16} << 20;
+
+/// How many operations of one size may be enqueued before the stream runs, where `most` small ones may. Larger
+/// ones are more launches.
+inline int operations_in_one_go(int most, std::size_t bytes) {
+  constexpr std::size_t kSmall = std::size_t{1} << 20;
+  if (bytes > kOutlastsLaunches) return std::numeric_limits<int>::max();  // as the stream runs ahead
+  return bytes > kSmall ? std::max(1, most / 4) : most;
+}
 
 /// How many calls a graph holds at one size: `most` for small ones, fewer where that would take long, the
 /// same on all ranks.

@@ -44,6 +44,7 @@ Outcome Trial::begin(std::uint64_t seed, std::string* unsupported) {
     PERF_TRY(iterate(i == 0 ? unsupported : nullptr));
     if (!unsupported->empty()) return end();
   }
+  PERF_TRY(align());  // its kernel too must be loaded before a gate closes
   PERF_TRY(settle());
   return context_.graphs() ? capture() : Outcome{};
 }
@@ -77,11 +78,12 @@ Outcome Trial::time() {
 
 // In as many stretches as the device needs.
 Result<Elapsed> Trial::time_eager() {
-  const int most = std::max(1, device_.most_operations() / options_.aggregate);
+  const int most = batch();
   Elapsed whole;
-  for (int left = options_.iterations; left > 0; left -= most) {
+  for (int done = 0; done < options_.iterations;) {
     PERF_TRY(context_.team.barrier());
-    const int now = std::min(left, most);
+    const int now = std::min(options_.iterations - done, most);
+    done += now;
     const Result<Elapsed> part = device_.time([&] { return align(); }, [&] { return repeat(now); });
     PERF_TRY(part);
     whole.seconds += part.value().seconds;
@@ -125,7 +127,7 @@ Result<std::vector<Iteration>> Trial::sample() {
   if (options_.blocking != Blocking::kNone) wait = [&] { return wait_as_asked(); };
   PERF_TRY(context_.team.barrier());
   Result<std::vector<Iteration>> series = device_.sample(
-      options_.iterations, [&] { return align(); }, [&] { return iterate(); }, wait);
+      options_.iterations, batch(), [&] { return align(); }, [&] { return iterate_timed(); }, wait);
   PERF_TRY(series);
   PERF_TRY(backend_.health());
   return series;
@@ -198,8 +200,20 @@ Outcome Trial::iterate(std::string* unsupported) {
 
 Outcome Trial::repeat(int times) {
   turn_ = 0;
-  for (int i = 0; i < times; ++i) PERF_TRY(iterate());
+  for (int i = 0; i < times; ++i) PERF_TRY(iterate_timed());
   return {};
+}
+
+Outcome Trial::iterate_timed() {
+  PERF_TRY(iterate());
+  if (subject_.bytes() > kOutlastsLaunches) device_.run_ahead();
+  return {};
+}
+
+// Iterations that may be enqueued in one go.
+int Trial::batch() const {
+  const int operations = operations_in_one_go(device_.most_operations(), subject_.bytes());
+  return std::max(1, operations / options_.aggregate);
 }
 
 Outcome Trial::align() {

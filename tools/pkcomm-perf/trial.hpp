@@ -60,7 +60,9 @@ class Trial {
   Call make_call(std::size_t slot) const;
   std::size_t slot_bytes() const;
   Outcome prepare_input(const Call& call, std::uint64_t seed);
+  int batch() const;
   Outcome iterate(std::string* unsupported = nullptr);
+  Outcome iterate_timed();
   Outcome repeat(int times);
   Outcome align();
   Outcome settle();
