@@ -51,7 +51,8 @@ TEST_CASE("cuda driver: each function of the list is looked up once, and no othe
 
 TEST_CASE("cuda driver: nothing of multicast objects is looked up", "[unit][cuda]") {
   const FakeDriver fake;
-  const auto platform = cuda::CudaPlatform::instance();
+  REQUIRE(driver().ok());
+  const auto platform = cuda::CudaPlatform::create(*driver().value());
   REQUIRE(platform.ok());
   REQUIRE(platform.value()->open_device(0).ok());
   REQUIRE_FALSE(fake.lookups().empty());
@@ -127,7 +128,8 @@ TEST_CASE("cuda driver: a failed call's status has its code, its name and its va
   CHECK_THAT(other.message(), contains_text(": address 0x7f0000200000, kernel all_reduce"));
 
   CHECK(cuda::check(CUDA_ERROR_NOT_SUPPORTED, "cuMemCreate").code() == pkcommUnsupported);
-  CHECK(cuda::check(static_cast<CUresult>(12345), "cuMemMap").message() == "cuMemMap: CUDA error 12345");
+  CHECK(cuda::check(CUDA_ERROR_ILLEGAL_STATE, "cuMemMap").message() ==
+        "cuMemMap: CUDA error 401");  // the fake has no name for it
 }
 
 TEST_CASE("cuda driver: a process forked from one that has started CUDA does not get it", "[unit][cuda]") {

@@ -23,7 +23,7 @@ CUmemAllocationProp properties(CUdevice device, unsigned handle_types) {
   return properties;
 }
 
-/// Owns a reference to an allocation. Move-only is not needed: it never leaves its function.
+/// Owns a reference to an allocation, within one function.
 class Allocation {
  public:
   Allocation(const Driver& driver, CUmemGenericAllocationHandle handle) noexcept

@@ -2,15 +2,24 @@
 #include "platform/cuda/cuda_platform.hpp"
 
 namespace pkcomm::cuda {
+namespace {
 
-/// The caller's context, or the current device's where the caller has none. Calls by handle need one too.
+/// A handle that names no live stream is the caller's fault, unlike anything else that the driver may say.
+Status check_stream(CUresult result, const char* call, CUstream stream) {
+  Status status = check(result, call, {{"stream", stream}});
+  return result == CUDA_ERROR_INVALID_HANDLE ? Status(pkcommInvalidArgument, status.message()) : status;
+}
+
+}  // namespace
+
+/// The caller's context, or device 0's where the caller has none: that is the current device then. Calls by handle need
+/// one too.
 Result<CurrentContext> CudaPlatform::any_context() {
   CUcontext context = nullptr;
   PK_TRY(check(driver_.cuCtxGetCurrent(&context), "cuCtxGetCurrent"));
   if (context == nullptr) {
-    PK_ASSIGN(const int device, current_device());
-    PK_TRY(open_device(device).status());
-    PK_ASSIGN(Device* const opened, this->opened(device));
+    PK_TRY(open_device(0).status());
+    PK_ASSIGN(Device* const opened, this->opened(0));
     context = opened->context();
   }
   return CurrentContext::enter(driver_, context);
@@ -27,30 +36,27 @@ Result<pkcommStream_t> CudaPlatform::create_stream() {
 
 Status CudaPlatform::destroy_stream(pkcommStream_t stream) {
   if (stream == nullptr) {
-    return Status(pkcommInvalidArgument, "stream is null: the default stream is not destroyed");
+    return Status(pkcommInvalidArgument, "stream is null, and the default stream is not to be destroyed");
   }
   PK_ASSIGN(const CurrentContext current, any_context());
-  Status status = check(driver_.cuStreamSynchronize(stream), "cuStreamSynchronize", {{"stream", stream}});
-  Status destroyed = check(driver_.cuStreamDestroy(stream), "cuStreamDestroy", {{"stream", stream}});
-  return status.ok() ? destroyed : status;
+  return check_stream(driver_.cuStreamDestroy(stream), "cuStreamDestroy", stream);
 }
 
 Status CudaPlatform::synchronize_stream(pkcommStream_t stream) {
   PK_ASSIGN(const CurrentContext current, any_context());
-  return check(driver_.cuStreamSynchronize(stream), "cuStreamSynchronize", {{"stream", stream}});
+  return check_stream(driver_.cuStreamSynchronize(stream), "cuStreamSynchronize", stream);
 }
 
 Status CudaPlatform::query_stream(pkcommStream_t stream) {
   PK_ASSIGN(const CurrentContext current, any_context());
   const CUresult result = driver_.cuStreamQuery(stream);
   if (result == CUDA_ERROR_NOT_READY) return Status(pkcommInProgress, "the stream has work left");
-  return check(result, "cuStreamQuery", {{"stream", stream}});
+  return check_stream(result, "cuStreamQuery", stream);
 }
 
 Status CudaPlatform::enqueue_function(pkcommStream_t stream, void (*function)(void*), void* argument) {
   PK_ASSIGN(const CurrentContext current, any_context());
-  return check(driver_.cuLaunchHostFunc(stream, function, argument), "cuLaunchHostFunc",
-               {{"stream", stream}});
+  return check_stream(driver_.cuLaunchHostFunc(stream, function, argument), "cuLaunchHostFunc", stream);
 }
 
 }  // namespace pkcomm::cuda
