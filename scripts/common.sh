@@ -18,7 +18,7 @@ logged() {
 have_header() { [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ]; }
 have_catch2() { have_header catch2/catch.hpp || have_header catch2/catch_all.hpp; }
 
-# Names the Debian packages that lack, one a line, for the purposes given: build, test, sanitize.
+# Names the Debian packages that lack, one a line, for the purposes given: build, test, bundle, sanitize.
 missing_packages() {
   local purpose
   for purpose in "$@"; do
@@ -39,6 +39,10 @@ missing_packages() {
         command -v python3 >/dev/null || echo python3
         command -v spin >/dev/null || echo spin
         command -v gnuplot >/dev/null || echo gnuplot-nox
+        command -v patchelf >/dev/null || echo patchelf
+        ;;
+      bundle)
+        command -v patchelf >/dev/null || echo patchelf
         ;;
       sanitize)
         command -v clang++ >/dev/null || echo clang

@@ -11,6 +11,7 @@
 #include "base/text.hpp"
 #include "comm/machine.hpp"
 #include "topology/placement.hpp"
+#include "topology/topology.hpp"
 
 namespace pkcomm {
 namespace {

@@ -1,4 +1,4 @@
-// Runs pkcomm-perf as its users do: as a process, with words and an environment, its output caught, under a
+// Runs a program of pkcomm as its users do: as a process, with words and an environment, its output caught, under a
 // time limit.
 #pragma once
 
@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -24,17 +25,23 @@ namespace pkcomm::test {
 
 using Environment = std::map<std::string, std::string>;
 
+/// A program of pkcomm: beside the suite's own binary, wherever that was carried.
+inline std::string program_path(const std::string& name) {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / name;
+}
+
 /// One run. The process leads a group of its own, so that a signal to the group reaches its ranks and nobody
 /// else.
 class PerfRun {
  public:
   /// `words` are split at blanks; "''" stands for an empty word.
-  explicit PerfRun(const std::string& words, const Environment& environment = {}) {
+  explicit PerfRun(const std::string& words, const Environment& environment = {},
+                   const std::string& name = "pkcomm-perf") {
     out_ = ::memfd_create("out", MFD_CLOEXEC);
     err_ = ::memfd_create("err", MFD_CLOEXEC);
     REQUIRE(out_ >= 0);
     REQUIRE(err_ >= 0);
-    const std::string program = PKCOMM_TEST_PROGRAMS "/pkcomm-perf";
+    const std::string program = program_path(name);
     std::vector<std::string> arguments = {program};
     std::istringstream stream(words);
     for (std::string word; stream >> word;) arguments.push_back(word == "''" ? "" : word);
@@ -48,7 +55,7 @@ class PerfRun {
       ::setpgid(0, 0);
       ::dup2(out_, STDOUT_FILENO);
       ::dup2(err_, STDERR_FILENO);
-      for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+      for (const auto& [variable, value] : environment) ::setenv(variable.c_str(), value.c_str(), 1);
       ::execv(program.c_str(), argv.data());
       ::_exit(127);
     }

@@ -96,7 +96,7 @@ TEST_CASE("C45 a rank that stops runs into the time limit", "[integration][perf]
 }
 
 TEST_CASE("C45 a reader that goes away ends the run in silence", "[integration][perf][C45]") {
-  const std::string program = std::string(PKCOMM_TEST_PROGRAMS) + "/pkcomm-perf " + kEndless;
+  const std::string program = program_path("pkcomm-perf") + " " + kEndless;
   const std::string command =
       "bash -c 'timeout 30 " + program + " | head -n 20 >/dev/null; exit ${PIPESTATUS[0]}'";
   const int status = std::system(command.c_str());
