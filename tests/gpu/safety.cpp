@@ -1,8 +1,7 @@
 // Runs before anything else does on a GPU: the multicast switches of the machine are obeyed.
 #include <cstdlib>
-#include <string>
 
-#include "support/world.hpp"
+#include "gpu/gpu.hpp"
 
 using namespace pkcomm::test;
 
@@ -12,8 +11,7 @@ TEST_CASE("multicast is off and says why", "[gpu][safety]") {
     CAPTURE(name);
     REQUIRE(std::getenv(name) != nullptr);
   }
-  REQUIRE(on_cuda());
-  run_world(std::max(2, device_count()), [](Rank& self) {
+  run_world(gpu_ranks(), [](Rank& self) {
     pkcommCommProperties_t properties = {};
     properties.size = sizeof properties;
     self.ok(pkcommCommGetProperties(self.comm, &properties), "properties");
