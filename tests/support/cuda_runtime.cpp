@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "support/cuda.hpp"
+#include "support/cuda_use.hpp"
 #include "support/platform.hpp"
 
 namespace pkcomm::test {

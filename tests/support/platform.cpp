@@ -1,7 +1,6 @@
 // PKCOMM_TEST_* is read, and PKCOMM_PLATFORM written, by the initialisation of `settings`.
 #include "support/platform.hpp"
 
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +8,7 @@
 
 #include "support/catch.hpp"
 #include "support/cuda.hpp"
+#include "support/cuda_use.hpp"
 #include "support/device_memory.hpp"
 
 namespace pkcomm::test {
@@ -56,8 +56,6 @@ struct Settings {
 };
 const Settings settings;
 
-std::atomic<bool> touched{false};
-
 }  // namespace
 
 bool on_cuda() { return settings.cuda; }
@@ -80,12 +78,10 @@ std::vector<int> devices_of(int nranks) {
 
 void use_device(int device) {
   if (!on_cuda()) return;
-  touched.store(true);
+  mark_cuda_in_use();
   cuda_set_device(device);
   prepare_memory(device);
 }
-
-bool cuda_in_use() { return touched.load(); }
 
 std::size_t free_device_bytes() { return on_cuda() ? cuda_free_bytes() : 0; }
 

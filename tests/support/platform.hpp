@@ -28,8 +28,6 @@ std::vector<int> devices_of(int nranks);
 /// Makes `device` current for the calling thread, and what copies and buffers need there before anything can wait on it.
 /// Every rank's thread calls it first.
 void use_device(int device);
-/// Whether this process has touched CUDA.
-bool cuda_in_use();
 /// Bytes of device memory that are free on the current device; 0 on the host platform.
 std::size_t free_device_bytes();
 

@@ -22,6 +22,7 @@
 #include "pkcomm/pkcomm.h"
 #include "support/catch.hpp"
 #include "support/coverage.hpp"
+#include "support/cuda_use.hpp"
 #include "support/world.hpp"
 
 namespace pkcomm::test {

@@ -8,8 +8,8 @@
 #include "numerics/host_reduce.hpp"
 #include "numerics/reduction.hpp"
 #include "support/catch.hpp"
-#include "unit/numerics_every_way.hpp"
 #include "support/numerics_reference.hpp"
+#include "unit/numerics_every_way.hpp"
 
 namespace pkcomm::test {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "support/catch.hpp"
-#include "unit/numerics_every_way.hpp"
 #include "support/numerics_reference.hpp"
+#include "unit/numerics_every_way.hpp"
 
 namespace pkcomm::test {
 namespace {
