@@ -18,9 +18,10 @@ if "$source/scripts/gpu-bundle" --from "$build" "$bundle" 2>/dev/null; then
 fi
 
 cd /
-env -i "$bundle/bin/pkcomm-info" --json | grep -q '"used": false'
-env -i "$bundle/bin/pkcomm-perf" all_reduce -g 2 -b 8 -e 1K -f 8 -n 2 --platform host >"$work/sweep"
-grep -qE '^ +1024 ' "$work/sweep"
+env -i "$bundle/bin/pkcomm-info" --json >"$work/info"
+grep -q '"used": false' "$work/info"
+env -i "$bundle/bin/pkcomm-perf" all_reduce -g 2 -b 8 -e 1K -f 4 -n 2 --platform host >"$work/sweep"
+grep -qE '^ +512 ' "$work/sweep"
 env -i "$bundle/bin/pkcomm-conformance" '[conformance][barrier]' >/dev/null
 # A case that runs a program: the one of the bundle.
 env -i PATH="$PATH" "$bundle/bin/pkcomm-integration" 'the table has the 13 columns of nccl-tests first' >/dev/null
