@@ -12,6 +12,7 @@
 #include "base/platform_kind.hpp"
 #include "base/status.hpp"
 #include "collectives/algorithm.hpp"
+#include "collectives/one_sided.hpp"
 #include "collectives/operation.hpp"
 #include "collectives/pairwise.hpp"
 #include "protocol/layout.hpp"
@@ -25,26 +26,12 @@ struct CollectiveWork {
   Operation op;
   Algorithm algorithm;
   int ctas;
-  const void* device_scalar;  // pre-multiplier to be read when it runs; null: op.scalar holds it
 };
 /// Sends and receives that belong together; `numbered`: they are the parts of an all_to_all_v, described by `op`.
 struct TransferWork {
   std::vector<Transfer> transfers;
   Operation op;
   bool numbered;
-};
-struct PutWork {
-  std::uint64_t offset;
-  const std::byte* from;
-  std::uint64_t bytes;
-  int peer;
-};
-struct SignalWork {
-  int peer, index;
-};
-struct WaitSignalWork {
-  int peer, index;
-  std::uint64_t arrivals;
 };
 
 struct Launch {

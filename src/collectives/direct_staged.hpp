@@ -38,6 +38,10 @@ struct Rounds {
   }
 };
 
+PK_HD inline std::uint64_t slot_bytes(const View& view, Area area) {
+  return area == Area::kRegister ? view.layout.slot_bytes : view.layout.engine_bytes;
+}
+
 /// The most bytes of a block that one operation can take in its rounds; longer calls are several operations.
 PK_HD inline std::uint64_t longest_block(std::uint64_t slot_bytes, std::uint64_t chunk, int ctas) {
   return Rounds::of(slot_bytes, chunk, ctas).chunk * kMaxRounds * std::uint64_t(ctas) / 64 * 64;
@@ -45,38 +49,60 @@ PK_HD inline std::uint64_t longest_block(std::uint64_t slot_bytes, std::uint64_t
 
 namespace detail {
 
-PK_HD inline std::uint64_t slot_bytes(const View& view, Area area) {
-  return area == Area::kRegister ? view.layout.slot_bytes : view.layout.engine_bytes;
-}
+// Of one phase of one round, each with every peer for which `concerns(peer)`. Waits are for all of them at once.
 
-/// Waits until sub-slot of round `round` at `peer` is free again.
+/// Waits until the round's sub-slot is free again.
 PK_HD_POLICY
-template <class X>
-PK_HD bool await_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
-                        int peer) {
+template <class X, class Concerns>
+PK_HD bool await_credits(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
+                         const Concerns& concerns) {
   if (round < rounds.subslots) return true;
-  return x.await(x.view().credit(x.view().rank, phase, x.cta(), peer),
-                 make_word(m, round - rounds.subslots + 1), peer, "credit");
+  const View& view = x.view();
+  return await_peers(x, [&](int peer) {
+    if (concerns(peer)) {
+      x.await(view.credit(view.rank, phase, x.cta(), peer), make_word(m, round - rounds.subslots + 1), peer,
+              "credit");
+    }
+  });
 }
 PK_HD_POLICY
-template <class X>
-PK_HD bool await_arrival(X& x, const Turn& turn, int phase, std::uint64_t round, int peer) {
-  return x.await(x.view().arrive(x.view().rank, phase, x.cta(), peer), make_word(turn.m, round + 1), peer,
-                 "arrival") &&
-         (round > 0 || check_header(x, turn, peer));
+template <class X, class Concerns>
+PK_HD bool await_arrivals(X& x, const Turn& turn, int phase, std::uint64_t round, const Concerns& concerns) {
+  const View& view = x.view();
+  return await_peers(x, [&](int peer) {
+    if (concerns(peer) && x.await(view.arrive(view.rank, phase, x.cta(), peer), make_word(turn.m, round + 1),
+                                  peer, "arrival")) {
+      if (round == 0) check_header(x, turn, peer);
+    }
+  });
+}
+/// Behind a drain.
+PK_HD_POLICY
+template <class X, class Concerns>
+PK_HD void tell_arrivals(X& x, const Turn& turn, int phase, std::uint64_t round, const Concerns& concerns) {
+  const View& view = x.view();
+  each_peer(x, [&](int peer) {
+    if (concerns(peer))
+      x.publish(view.arrive(peer, phase, x.cta(), view.rank), make_word(turn.m, round + 1), peer);
+  });
 }
 PK_HD_POLICY
-template <class X>
-PK_HD void give_credit(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
-                       std::uint64_t last, int peer) {
-  if (round + rounds.subslots < last) {
-    x.publish(x.view().credit(peer, phase, x.cta(), x.view().rank), make_word(m, round + 1), peer);
-  }
+template <class X, class Concerns>
+PK_HD void give_credits(X& x, const Rounds& rounds, std::uint64_t m, int phase, std::uint64_t round,
+                        std::uint64_t last, const Concerns& concerns) {
+  if (round + rounds.subslots >= last) return;
+  const View& view = x.view();
+  x.barrier();
+  each_peer(x, [&](int peer) {
+    if (concerns(peer))
+      x.publish(view.credit(peer, phase, x.cta(), view.rank), make_word(m, round + 1), peer);
+  });
 }
 
 }  // namespace detail
 
-/// `Reducer` is Movement, or has reduce(x, bytes, nranks, sources, to, scalars).
+/// `Reducer` is Movement, or has reduce(x, bytes, nranks, sources, to, scalars). `sources(r)` lies r times the same distance
+/// behind sources(0), but for this rank's own.
 PK_HD_POLICY
 template <class Mover, class X, class Reducer>
 PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
@@ -88,55 +114,47 @@ PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
   if (!licence(x, m)) return false;
   if (Reducer::kReduces && !exchange_scalars(x, op, turn)) return false;
 
-  const Rounds rounds = Rounds::of(detail::slot_bytes(view, Mover::kArea), op.chunk, x.ctas());
+  const Rounds rounds = Rounds::of(slot_bytes(view, Mover::kArea), op.chunk, x.ctas());
   const Part column = column_of(op.block, x.cta(), x.ctas());
   const std::uint64_t last = rounds.count(column.bytes);
-  const Scalars scalars{view, op, m};
-  const bool receives = pattern.receives(me);
+  const auto goes_to = [&](int peer) { return pattern.moves(me, peer); };
+  const auto comes_from = [&](int peer) { return pattern.moves(peer, me); };
+  const Scalars scalars(view, op, m);
+  if (last > 0) write_headers(x, turn, goes_to);
   for (std::uint64_t round = 0; round < last; ++round) {
     const Part part = clip(column.begin + round * rounds.chunk, rounds.chunk, column.begin + column.bytes);
     const std::uint64_t offset = rounds.offset(x.cta(), round);
+    if (!detail::await_credits(x, rounds, m, 0, round, goes_to)) return false;
     for (int step = 1; step < nranks; ++step) {
-      const int peer = (me + step) % nranks;
-      if (!pattern.moves(me, peer)) continue;
-      if (!detail::await_credit(x, rounds, m, 0, round, peer)) return false;
-      if (round == 0) write_header(x, turn, peer);
+      const int peer = rank_at(view, step);
+      if (!goes_to(peer)) continue;
       Mover::copy(x, view.slot(Mover::kArea, peer, m, 0, me) + offset, pattern.source(peer) + part.begin,
                   part.bytes);
     }
     Mover::drain(x);
-    for (int step = 1; step < nranks; ++step) {
-      const int peer = (me + step) % nranks;
-      if (pattern.moves(me, peer))
-        x.publish(view.arrive(peer, 0, x.cta(), me), make_word(m, round + 1), peer);
+    detail::tell_arrivals(x, turn, 0, round, goes_to);
+    if constexpr (!Reducer::kReduces) {
+      if (pattern.moves(me, me) && pattern.source(me) != pattern.target(me)) {
+        x.copy(pattern.target(me) + part.begin, pattern.source(me) + part.begin, part.bytes);
+      }
     }
+    if (!pattern.receives(me)) continue;
+    if (!detail::await_arrivals(x, turn, 0, round, comes_from)) return false;
     const auto slot_of = [&](int source) { return view.slot(Mover::kArea, me, m, 0, source) + offset; };
     if constexpr (Reducer::kReduces) {
-      if (!receives) continue;
-      for (int source = 0; source < nranks; ++source) {
-        if (source != me && !detail::await_arrival(x, turn, 0, round, source)) return false;
-      }
       reducer.reduce(
           x, part.bytes, nranks,
           [&](int source) -> const std::byte* {
             return source == me ? pattern.source(me) + part.begin : slot_of(source);
           },
           op.recv + part.begin, scalars);
-      for (int source = 0; source < nranks; ++source) {
-        if (source != me) detail::give_credit(x, rounds, m, 0, round, last, source);
-      }
     } else {
-      if (pattern.moves(me, me) && pattern.source(me) != pattern.target(me)) {
-        x.copy(pattern.target(me) + part.begin, pattern.source(me) + part.begin, part.bytes);
-      }
       for (int step = 1; step < nranks; ++step) {
-        const int source = (me + step) % nranks;
-        if (!pattern.moves(source, me)) continue;
-        if (!detail::await_arrival(x, turn, 0, round, source)) return false;
-        x.copy(pattern.target(source) + part.begin, slot_of(source), part.bytes);
-        detail::give_credit(x, rounds, m, 0, round, last, source);
+        const int source = rank_at(view, step);
+        if (comes_from(source)) x.copy(pattern.target(source) + part.begin, slot_of(source), part.bytes);
       }
     }
+    detail::give_credits(x, rounds, m, 0, round, last, comes_from);
   }
   const bool heard = op.collective == Collective::kAllGather || op.collective == Collective::kReduceScatter ||
                      op.collective == Collective::kAllToAll;
@@ -154,45 +172,39 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
 
   const bool everybody = op.collective == Collective::kAllReduce;
   const bool has_output = everybody || me == op.root;
-  const Rounds rounds = Rounds::of(detail::slot_bytes(view, Mover::kArea), op.chunk, x.ctas());
+  const Rounds rounds = Rounds::of(slot_bytes(view, Mover::kArea), op.chunk, x.ctas());
   const std::uint64_t slice_bytes = slice_of(op.block, 0, nranks).bytes;  // the longest
   const Part column = column_of(slice_bytes, x.cta(), x.ctas());
   const std::uint64_t last = rounds.count(column.bytes);
-  const Scalars scalars{view, op, m};
+  const auto all = [](int) { return true; };
+  const auto wants_result = [&](int peer) { return everybody || peer == op.root; };
+  const Scalars scalars(view, op, m);
+  if (last > 0) write_headers(x, turn, all);
   for (std::uint64_t round = 0; round < last; ++round) {
     const std::uint64_t offset = rounds.offset(x.cta(), round);
+    const Part of_slice =
+        clip(column.begin + round * rounds.chunk, rounds.chunk, column.begin + column.bytes);
     // The round's part of `owner`'s slice; within the buffer.
     const auto part_of = [&](int owner) {
       const Part slice = slice_of(op.block, owner, nranks);
-      const Part part =
-          clip(column.begin + round * rounds.chunk,
-               column.begin + column.bytes - (column.begin + round * rounds.chunk) < rounds.chunk
-                   ? column.begin + column.bytes - (column.begin + round * rounds.chunk)
-                   : rounds.chunk,
-               slice.bytes);
+      const Part part = clip(of_slice.begin, of_slice.bytes, slice.bytes);
       return Part{slice.begin + part.begin, part.bytes};
     };
     const auto slot = [&](int owner, int phase, int source) {
       return view.slot(Mover::kArea, owner, m, phase, source) + offset;
     };
+    if (!detail::await_credits(x, rounds, m, 0, round, all)) return false;
     for (int step = 1; step < nranks; ++step) {
-      const int owner = (me + step) % nranks;
-      if (!detail::await_credit(x, rounds, m, 0, round, owner)) return false;
-      if (round == 0) write_header(x, turn, owner);
+      const int owner = rank_at(view, step);
       const Part part = part_of(owner);
       Mover::copy(x, slot(owner, 0, me), op.send + part.begin, part.bytes);
     }
     Mover::drain(x);
-    for (int step = 1; step < nranks; ++step) {
-      const int owner = (me + step) % nranks;
-      x.publish(view.arrive(owner, 0, x.cta(), me), make_word(m, round + 1), owner);
-    }
+    detail::tell_arrivals(x, turn, 0, round, all);
 
     const Part own = part_of(me);
-    for (int source = 0; source < nranks; ++source) {
-      if (source != me && !detail::await_arrival(x, turn, 0, round, source)) return false;
-    }
-    if (!has_output && !detail::await_credit(x, rounds, m, 1, round, op.root)) return false;
+    if (!detail::await_arrivals(x, turn, 0, round, all)) return false;
+    if (!detail::await_credits(x, rounds, m, 1, round, wants_result)) return false;
     std::byte* const result = has_output ? op.recv + own.begin : slot(op.root, 1, me);
     reducer.reduce(
         x, own.bytes, nranks,
@@ -200,31 +212,23 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
           return source == me ? op.send + own.begin : slot(me, 0, source);
         },
         result, scalars);
-    for (int source = 0; source < nranks; ++source) {
-      if (source != me) detail::give_credit(x, rounds, m, 0, round, last, source);
-    }
+    detail::give_credits(x, rounds, m, 0, round, last, all);
     if (everybody) {
-      for (int step = 1; step < nranks; ++step) {
-        const int peer = (me + step) % nranks;
-        if (!detail::await_credit(x, rounds, m, 1, round, peer)) return false;
-        Mover::copy(x, slot(peer, 1, me), result, own.bytes);
-      }
-      Mover::drain(x);
+      x.barrier();  // copies are dealt to threads otherwise than reductions
+      for (int step = 1; step < nranks; ++step)
+        Mover::copy(x, slot(rank_at(view, step), 1, me), result, own.bytes);
     }
-    for (int step = 1; step < nranks; ++step) {
-      const int peer = (me + step) % nranks;
-      if (everybody || (peer == op.root)) {
-        x.publish(view.arrive(peer, 1, x.cta(), me), make_word(m, round + 1), peer);
-      }
-    }
+    Mover::drain(x);
+    detail::tell_arrivals(x, turn, 1, round, wants_result);
 
-    for (int step = 1; has_output && step < nranks; ++step) {
-      const int owner = (me + step) % nranks;
-      if (!detail::await_arrival(x, turn, 1, round, owner)) return false;
+    if (!has_output) continue;
+    if (!detail::await_arrivals(x, turn, 1, round, all)) return false;
+    for (int step = 1; step < nranks; ++step) {
+      const int owner = rank_at(view, step);
       const Part part = part_of(owner);
       x.copy(op.recv + part.begin, slot(me, 1, owner), part.bytes);
-      detail::give_credit(x, rounds, m, 1, round, last, owner);
     }
+    detail::give_credits(x, rounds, m, 1, round, last, all);
   }
   return x.leave(turn.word, true);
 }

@@ -16,26 +16,36 @@ namespace pkcomm {
 
 namespace detail {
 
+// Each with every peer for which `concerns(peer)`; waits are for all of them at once.
+
 PK_HD_POLICY
-template <class X>
-PK_HD void tell_once(X& x, const Turn& turn, int peer) {
-  write_header(x, turn, peer);
-  x.publish(x.view().arrive(peer, 0, x.cta(), x.view().rank), make_word(turn.m, 1), peer);
+template <class X, class Concerns>
+PK_HD bool await_entries(X& x, const Turn& turn, const Concerns& concerns) {
+  return await_peers(x, [&](int peer) {
+    if (concerns(peer)) await_entry(x, turn, peer);
+  });
+}
+/// Behind a drain.
+PK_HD_POLICY
+template <class X, class Concerns>
+PK_HD void tell_once(X& x, const Turn& turn, const Concerns& concerns) {
+  const View& view = x.view();
+  each_peer(x, [&](int peer) {
+    if (!concerns(peer)) return;
+    x.store(view.header(peer, turn.m, x.cta(), view.rank), turn.word);
+    x.publish(view.arrive(peer, 0, x.cta(), view.rank), make_word(turn.m, 1), peer);
+  });
 }
 PK_HD_POLICY
-template <class X>
-PK_HD bool await_once(X& x, const Turn& turn, int peer) {
-  return x.await(x.view().arrive(x.view().rank, 0, x.cta(), peer), make_word(turn.m, 1), peer,
-                 "completion") &&
-         check_header(x, turn, peer);
-}
-PK_HD_POLICY
-template <class X>
-PK_HD bool await_all_entries(X& x, const Turn& turn) {
-  for (int step = 1; step < x.view().nranks; ++step) {
-    if (!await_entry(x, turn, (x.view().rank + step) % x.view().nranks)) return false;
-  }
-  return true;
+template <class X, class Concerns>
+PK_HD bool await_once(X& x, const Turn& turn, const Concerns& concerns) {
+  const View& view = x.view();
+  return await_peers(x, [&](int peer) {
+    if (concerns(peer) &&
+        x.await(view.arrive(view.rank, 0, x.cta(), peer), make_word(turn.m, 1), peer, "completion")) {
+      check_header(x, turn, peer);
+    }
+  });
 }
 
 // Pieces in which a reduced slice is pushed on while it is still in the cache.
@@ -51,25 +61,20 @@ PK_HD bool push_zero_copy(X& x, const Operation& op) {
   const int me = view.rank, nranks = view.nranks;
   const Turn turn = enter<true>(x, op);
   const Part column = column_of(op.block, x.cta(), x.ctas());
+  const auto goes_to = [&](int peer) { return pattern.moves(me, peer); };
+  if (!detail::await_entries(x, turn, goes_to)) return false;
   for (int step = 1; step < nranks; ++step) {
-    const int peer = (me + step) % nranks;
-    if (!pattern.moves(me, peer)) continue;
-    if (!await_entry(x, turn, peer)) return false;
+    const int peer = rank_at(view, step);
+    if (!goes_to(peer)) continue;
     Mover::copy(x, view.at(peer, op.recv_offset + pattern.recv_at(me)) + column.begin,
                 pattern.source(peer) + column.begin, column.bytes);
   }
   Mover::drain(x);
-  for (int step = 1; step < nranks; ++step) {
-    const int peer = (me + step) % nranks;
-    if (pattern.moves(me, peer)) detail::tell_once(x, turn, peer);
-  }
+  detail::tell_once(x, turn, goes_to);
   if (pattern.moves(me, me) && pattern.source(me) != pattern.target(me)) {
     x.copy(pattern.target(me) + column.begin, pattern.source(me) + column.begin, column.bytes);
   }
-  for (int step = 1; step < nranks; ++step) {
-    const int peer = (me + step) % nranks;
-    if (pattern.moves(peer, me) && !detail::await_once(x, turn, peer)) return false;
-  }
+  if (!detail::await_once(x, turn, [&](int peer) { return pattern.moves(peer, me); })) return false;
   return x.leave(turn.word,
                  op.collective == Collective::kAllGather || op.collective == Collective::kAllToAll);
 }
@@ -86,33 +91,27 @@ PK_HD bool pull_zero_copy(X& x, const Operation& op, const Reducer& reducer) {
     return false;
   }
   const Part column = column_of(op.block, x.cta(), x.ctas());
+  const auto comes_from = [&](int peer) { return pattern.moves(peer, me); };
   if (pattern.receives(me)) {
     const auto source_at = [&](int source) -> const std::byte* {
       return (source == me ? op.send : view.at(source, op.send_offset)) + pattern.send_at(me) + column.begin;
     };
+    if (!detail::await_entries(x, turn, comes_from)) return false;
     if constexpr (Reducer::kReduces) {
-      if (!detail::await_all_entries(x, turn)) return false;
-      reducer.reduce(x, column.bytes, nranks, source_at, op.recv + column.begin, Scalars{view, op, turn.m});
+      reducer.reduce(x, column.bytes, nranks, source_at, op.recv + column.begin, Scalars(view, op, turn.m));
     } else {
       if (pattern.source(me) != pattern.target(me)) {
         x.copy(pattern.target(me) + column.begin, source_at(me), column.bytes);
       }
       for (int step = 1; step < nranks; ++step) {
-        const int source = (me + step) % nranks;
-        if (!await_entry(x, turn, source)) return false;
+        const int source = rank_at(view, step);
         Mover::copy(x, pattern.target(source) + column.begin, source_at(source), column.bytes);
       }
-      Mover::drain(x);
     }
   }
-  for (int step = 1; step < nranks; ++step) {
-    const int source = (me + step) % nranks;
-    if (pattern.moves(source, me)) detail::tell_once(x, turn, source);
-  }
-  for (int step = 1; step < nranks; ++step) {
-    const int reader = (me + step) % nranks;
-    if (pattern.moves(me, reader) && !detail::await_once(x, turn, reader)) return false;
-  }
+  Mover::drain(x);
+  detail::tell_once(x, turn, comes_from);
+  if (!detail::await_once(x, turn, [&](int reader) { return pattern.moves(me, reader); })) return false;
   return x.leave(turn.word, op.collective == Collective::kReduceScatter);
 }
 
@@ -124,7 +123,9 @@ PK_HD bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reduce
   const Turn turn = enter<true>(x, op);
   if (op.kind == numerics::ReduceKind::kPreMulSum && !(licence(x, turn.m) && exchange_scalars(x, op, turn)))
     return false;
-  if (!detail::await_all_entries(x, turn)) return false;
+  const auto all = [](int) { return true; };
+  if (!detail::await_entries(x, turn, all)) return false;
+  const Scalars scalars(view, op, turn.m);
   const Part slice = slice_of(op.block, me, nranks);
   const Part column = column_of(slice.bytes, x.cta(), x.ctas());
   for (std::uint64_t done = 0; done < column.bytes; done += detail::kPiece) {
@@ -135,18 +136,14 @@ PK_HD bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reduce
         [&](int source) -> const std::byte* {
           return (source == me ? op.send : view.at(source, op.send_offset)) + at;
         },
-        op.recv + at, Scalars{view, op, turn.m});
-    x.barrier();
-    for (int step = 1; step < nranks; ++step) {
-      const int peer = (me + step) % nranks;
-      Mover::copy(x, view.at(peer, op.recv_offset) + at, op.recv + at, piece.bytes);
-    }
+        op.recv + at, scalars);
+    x.barrier();  // copies are dealt to threads otherwise than reductions
+    for (int step = 1; step < nranks; ++step)
+      Mover::copy(x, view.at(rank_at(view, step), op.recv_offset) + at, op.recv + at, piece.bytes);
   }
   Mover::drain(x);
-  for (int step = 1; step < nranks; ++step) detail::tell_once(x, turn, (me + step) % nranks);
-  for (int step = 1; step < nranks; ++step) {
-    if (!detail::await_once(x, turn, (me + step) % nranks)) return false;
-  }
+  detail::tell_once(x, turn, all);
+  if (!detail::await_once(x, turn, all)) return false;
   return x.leave(turn.word, true);
 }
 

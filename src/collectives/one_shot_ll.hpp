@@ -40,7 +40,7 @@ struct WordReduction {
     });
     const std::uint64_t result = reducer.finish(nranks);
     if constexpr (numerics::kMayRetry<T, Op>) {
-      if (nranks > 1 && !numerics::detail::all_finite<T>(result)) {
+      if (nranks > 1 && !numerics::all_finite<T>(result)) {
         const auto word_of = [&](int rank) { return rank == me ? own : x.poll(packet_of(rank), tag, rank); };
         return numerics::reduce_word<T, Op>(nranks, word_of, scalars);
       }
@@ -75,12 +75,13 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
     if (!exchange_scalars(x, op, turn)) return false;
   }
 
+  const Scalars scalars{view, op, m};
   for (std::uint32_t at = share.begin; at < share.end; at += share.step) {
     const auto packet_of = [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
     if constexpr (Combine::kReduces) {
       if (!flow.moves(rank_at(view, nranks - 1), me)) break;
       const std::uint64_t own = Words::load(flow.source(me), at, bytes);
-      Words::store(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of, Scalars{view, op, m}));
+      Words::store(op.recv, at, bytes, Combine::reduce(x, own, tag, packet_of, scalars));
     } else {
       collect(
           x, tag, [&](int source) { return flow.moves(source, me); }, packet_of,
@@ -110,13 +111,11 @@ template <class X>
 PK_HD bool barrier_ll(X& x, const Operation& op) {
   const View& view = x.view();
   const Turn turn = enter<true>(x, op);
-  x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
-    const int peer = rank_at(view, 1 + static_cast<int>(i));
+  const bool all = await_peers(x, [&](int peer) {
     const std::uint64_t* const word = view.progress(view.rank, peer);
     if (x.await(word, make_word(turn.m, 0), peer, "entry")) x.agrees(word, turn.word, peer);
   });
-  x.barrier();
-  return !x.failed() && x.leave(turn.word, true);
+  return all && x.leave(turn.word, true);
 }
 
 }  // namespace pkcomm

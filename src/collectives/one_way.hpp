@@ -5,6 +5,7 @@
 //   x.each(n, f)                     f(i) for i < n, spread over the block's threads
 //   x.barrier()                      of the block
 //   x.epoch() x.heard()              the word of the last operation; the last one that heard from every rank
+//   x.enters(word)                   the operation that all later waits belong to
 //   x.announce<ordered>(word, value, peer)   store into a peer's progress word; ordered: release
 //   x.publish(word, value, peer)     release store of a word at `peer`; everything the block did before is visible with it
 //   x.await(word, wanted, peer, phase)       acquire until *word >= wanted; false: give up
@@ -40,6 +41,22 @@ PK_HD inline int rank_at(const View& view, int step) {
   return rank < view.nranks ? rank : rank - view.nranks;
 }
 
+/// f(peer) for every other rank, by a thread each where there are threads.
+PK_HD_POLICY
+template <class X, class F>
+PK_HD void each_peer(X& x, const F& f) {
+  x.each(static_cast<std::uint64_t>(x.view().nranks - 1),
+         [&](std::uint64_t i) { f(rank_at(x.view(), 1 + static_cast<int>(i))); });
+}
+/// The same and a barrier: so the block waits for several peers at once. False when a wait gave up.
+PK_HD_POLICY
+template <class X, class F>
+PK_HD bool await_peers(X& x, const F& f) {
+  each_peer(x, f);
+  x.barrier();
+  return !x.failed();
+}
+
 /// The operation that a rank has entered.
 struct Turn {
   std::uint64_t word;  // as next_word() makes it
@@ -51,6 +68,7 @@ PK_HD_POLICY
 template <class X>
 PK_HD Turn next_turn(X& x, const Operation& op) {
   const std::uint64_t word = next_word(x.epoch(), op.fingerprint);
+  x.enters(word);
   return {word, operation_of(word)};
 }
 
@@ -61,10 +79,8 @@ template <bool ordered, class X>
 PK_HD void announce(X& x, const Turn& turn) {
   const View& view = x.view();
   if (x.cta() == 0) {
-    x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
-      const int peer = rank_at(view, 1 + static_cast<int>(i));
-      x.template announce<ordered>(view.progress(peer, view.rank), turn.word, peer);
-    });
+    each_peer(
+        x, [&](int peer) { x.template announce<ordered>(view.progress(peer, view.rank), turn.word, peer); });
   }
 }
 
@@ -195,12 +211,8 @@ PK_HD bool licence(X& x, std::uint64_t m) {
   const View& view = x.view();
   if (x.heard() + 1 == m) [[likely]]
     return true;
-  x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
-    const int peer = rank_at(view, 1 + static_cast<int>(i));
-    x.await(view.progress(view.rank, peer), make_word(m - 1, 0), peer, "licence");
-  });
-  x.barrier();
-  return !x.failed();
+  return await_peers(
+      x, [&](int peer) { x.await(view.progress(view.rank, peer), make_word(m - 1, 0), peer, "licence"); });
 }
 
 /// Until `peer` has entered this operation itself, with the same call: its user memory may be touched then. It cannot have
@@ -213,12 +225,15 @@ PK_HD bool await_entry(X& x, const Turn& turn, int peer) {
   return x.await(word, make_word(turn.m, 0), peer, "entry") && x.demand(word, turn.word, peer);
 }
 
-/// Says what this rank has put into its raw slots, or into user memory. Before the first publish to `peer`, which carries it.
+/// Says what this rank puts into its raw slots at every peer that goes_to(peer). Carried by the first publish to the peer,
+/// behind a barrier.
 PK_HD_POLICY
-template <class X>
-PK_HD void write_header(X& x, const Turn& turn, int peer) {
+template <class X, class GoesTo>
+PK_HD void write_headers(X& x, const Turn& turn, const GoesTo& goes_to) {
   const View& view = x.view();
-  x.store(view.header(peer, turn.m, x.cta(), view.rank), turn.word);
+  each_peer(x, [&](int peer) {
+    if (goes_to(peer)) x.store(view.header(peer, turn.m, x.cta(), view.rank), turn.word);
+  });
 }
 /// After the first arrival from `peer`, which it came with. The arrival alone proves nothing: a peer that called something
 /// else may have published those of a later operation.
@@ -236,28 +251,32 @@ PK_HD bool exchange_scalars(X& x, const Operation& op, const Turn& turn) {
   if (op.kind != numerics::ReduceKind::kPreMulSum) return true;
   const View& view = x.view();
   if (x.cta() == 0) {
-    x.each(static_cast<std::uint64_t>(view.nranks - 1), [&](std::uint64_t i) {
-      const int peer = rank_at(view, 1 + static_cast<int>(i));
-      x.put(view.scalar(peer, turn.m, view.rank), op.scalar, turn.word);
+    const std::uint64_t scalar = own_scalar(op);
+    each_peer(x, [&](int peer) {
+      x.put(view.scalar(peer, turn.m, view.rank), scalar, turn.word);
       x.nudge(peer);
     });
   }
-  x.each(static_cast<std::uint64_t>(view.nranks), [&](std::uint64_t i) {
-    const int peer = static_cast<int>(i);
-    if (peer != view.rank) x.poll(view.scalar(view.rank, turn.m, peer), turn.word, peer);
-  });
-  x.barrier();
-  return !x.failed();
+  return await_peers(x, [&](int peer) { x.poll(view.scalar(view.rank, turn.m, peer), turn.word, peer); });
 }
 
-/// The pre-multiplier of a rank, after exchange_scalars.
-struct Scalars {
-  const View& view;
-  const Operation& op;
-  std::uint64_t m;
+/// The pre-multiplier of a rank, after exchange_scalars; anything for other operations. Refers to no View, so that one that
+/// lives in a GPU's registers may stay there.
+class Scalars {
+ public:
+  PK_HD Scalars(const View& view, const Operation& op, std::uint64_t m)
+      : first_(reinterpret_cast<const std::byte*>(view.scalar(view.rank, m, 0))),
+        own_(op.kind == numerics::ReduceKind::kPreMulSum ? own_scalar(op) : 0),
+        rank_(view.rank) {}
   PK_HD std::uint64_t operator()(int rank) const {
-    return rank == view.rank ? op.scalar : view.scalar(view.rank, m, rank)->data;
+    if (rank == rank_) return own_;
+    return reinterpret_cast<const Packet*>(first_ + static_cast<std::size_t>(rank) * kLine)->data;
   }
+
+ private:
+  const std::byte* first_;  // rank 0's packet; the others follow, a line each
+  std::uint64_t own_;
+  int rank_;
 };
 
 }  // namespace pkcomm

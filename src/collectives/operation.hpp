@@ -25,9 +25,15 @@ struct Operation {
   std::uint64_t send_offset = 0;   // zero-copy: the buffers within every rank's part
   std::uint64_t recv_offset = 0;
   bool zero_copy = false;
-  std::uint64_t fingerprint = 0;  // 16 bits over everything in which ranks must agree in this call
-  std::uint64_t scalar = 0;       // pre-multiplier, accumulator bits
+  std::uint64_t fingerprint = 0;    // 16 bits over everything in which ranks must agree in this call
+  std::uint64_t scalar = 0;         // pre-multiplier, accumulator bits
+  const void* scalar_at = nullptr;  // one element that holds it when the operation runs; null: `scalar` does
 };
+
+/// This rank's pre-multiplier, accumulator bits. Read when the operation runs, on whatever runs it.
+PK_HD PK_COLD inline std::uint64_t own_scalar(const Operation& op) {
+  return op.scalar_at == nullptr ? op.scalar : numerics::scalar_word(op.dtype, op.scalar_at);
+}
 
 /// Which blocks go from whom to whom, and where they lie at either end.
 struct Pattern {

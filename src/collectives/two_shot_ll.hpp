@@ -63,11 +63,12 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
 
   const bool everybody = op.collective != Collective::kReduce;  // receives results
   const bool receives = everybody || me == op.root;
+  const Scalars scalars{view, op, m};
   for (std::uint32_t at = share.begin; at < share.end && slices.has(me, at); at += share.step) {
     std::uint64_t word;
     if constexpr (Combine::kReduces) {
       const auto packet_of = [&view, m, me, at](int source) { return view.packets(me, m, 0, source) + at; };
-      word = Combine::reduce(x, input(me, at), tag, packet_of, Scalars{view, op, m});
+      word = Combine::reduce(x, input(me, at), tag, packet_of, scalars);
     } else {
       word = me == op.root ? input(me, at) : x.poll(view.packets(me, m, 0, op.root) + at, tag, op.root);
     }

@@ -137,8 +137,7 @@ Status Communicator::collective(const Call& call) {
   request.recv_window = recv_offset.has_value();
   PK_ASSIGN(const dispatch::Plan plan, dispatcher_->plan(request));
 
-  CollectiveWork work{
-      {}, plan.algorithm, std::max(plan.ctas, 1), premul != nullptr ? premul->device_scalar : nullptr};
+  CollectiveWork work{{}, plan.algorithm, std::max(plan.ctas, 1)};
   Operation& op = work.op;
   op.collective = call.collective;
   op.dtype = call.dtype;
@@ -153,7 +152,10 @@ Status Communicator::collective(const Call& call) {
   // Compared, whether or not this plan makes use of it: a fault should not wait for another size to show.
   op.send_offset = send_offset.value_or(0);
   op.recv_offset = recv_offset.value_or(0);
-  if (premul != nullptr) op.scalar = premul->scalar;
+  if (premul != nullptr) {
+    op.scalar = premul->scalar;
+    op.scalar_at = premul->device_scalar;
+  }
   op.fingerprint = fingerprint_of(op, plan);
   return submit({backend_.get(), call.stream, std::move(work)});
 }

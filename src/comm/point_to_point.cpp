@@ -39,7 +39,7 @@ Status Communicator::transfer(bool sends, void* buffer, std::size_t count, pkcom
                                           ", this rank itself: that needs a group with the matching call");
   }
   TransferWork work{{}, {}, false};
-  work.transfers.push_back({static_cast<std::byte*>(buffer), bytes, 0, peer, sends, false});
+  work.transfers.push_back({static_cast<std::byte*>(buffer), bytes, peer, sends});
   return submit({backend_.get(), stream, std::move(work)});
 }
 
@@ -63,8 +63,8 @@ Status Communicator::all_to_all_v(const Call& call, const PairCounts& counts) {
     auto* const send =
         static_cast<std::byte*>(const_cast<void*>(call.send)) + counts.send_displs[i] * element;
     auto* const recv = static_cast<std::byte*>(call.recv) + counts.recv_displs[i] * element;
-    if (out > 0) work.transfers.push_back({send, out, 0, peer, true, false});
-    if (in > 0) work.transfers.push_back({recv, in, 0, peer, false, false});
+    if (out > 0) work.transfers.push_back({send, out, peer, true});
+    if (in > 0) work.transfers.push_back({recv, in, peer, false});
   }
   work.op.collective = Collective::kAllToAllV;
   work.op.dtype = call.dtype;

@@ -120,15 +120,6 @@ struct Lanes {
   T element[kCount];
 };
 
-template <class T>
-PK_HD inline bool all_finite(std::uint64_t word) {
-  const auto lanes = bit_cast<Lanes<T>>(word);
-  bool all = true;
-  PK_UNROLL
-  for (int i = 0; i < Lanes<T>::kCount; ++i) all = all && is_finite(lanes.element[i]);
-  return all;
-}
-
 // Forms again those lanes of `result` that are not finite.
 PK_HD_POLICY
 template <class T, class Words>
@@ -153,6 +144,16 @@ PK_HD inline std::uint64_t average_word_again(std::uint64_t result, int nranks, 
 }
 
 }  // namespace detail
+
+/// Whether no element of an 8-byte word of floats is infinite or NaN.
+template <class T>
+PK_HD inline bool all_finite(std::uint64_t word) {
+  const auto lanes = bit_cast<detail::Lanes<T>>(word);
+  bool all = true;
+  PK_UNROLL
+  for (int i = 0; i < detail::Lanes<T>::kCount; ++i) all = all && is_finite(lanes.element[i]);
+  return all;
+}
 
 /// Folds 8-byte words of 8 / sizeof(T) elements, as packets carry them; ranks are taken in from 0 upward. An
 /// average of floats that comes out infinite or NaN is not final (kMayRetry): use reduce_word, unless Op is
@@ -197,7 +198,7 @@ PK_HD inline std::uint64_t reduce_word(int nranks, Words words, const Scalars& s
   for (int rank = 1; rank < nranks; ++rank) reducer.add(words(rank), scalars(rank));
   const std::uint64_t result = reducer.finish(nranks);
   if constexpr (kMayRetry<T, Op>) {
-    if (nranks > 1 && !detail::all_finite<T>(result)) {
+    if (nranks > 1 && !all_finite<T>(result)) {
       return detail::average_word_again<T>(result, nranks, words);
     }
   }

@@ -91,7 +91,7 @@ TEST_CASE("an all_to_all_v that waits for several peers sees that one of them ca
   const Operation other = operation(lone, Collective::kAllGather, 9);
   lone.calls(2, next_word(0, other.fingerprint), other);
   std::vector<Transfer> transfers;
-  transfers.push_back({lone.heap(0), 64, 0, 1, false, false});
-  transfers.push_back({lone.heap(0) + 64, 64, 0, 2, false, false});
+  transfers.push_back({lone.heap(0), 64, 1, false});
+  transfers.push_back({lone.heap(0) + 64, 64, 2, false});
   check_mismatch(lone.executor->run_all_to_all_v(op, transfers), "all_gather", "all_to_all_v");
 }

@@ -1,36 +1,19 @@
 // The direct schedules on the host, for each mover; and multimem with the switch's meaning done by a loop over the peers.
+#include "collectives/direct.hpp"
+
 #include "collectives/descriptors.hpp"
-#include "collectives/direct_staged.hpp"
-#include "collectives/direct_zero_copy.hpp"
 #include "collectives/host/rows_reduction.hpp"
 #include "collectives/host/schedules.hpp"
 #include "collectives/movers.hpp"
 #include "collectives/multimem.hpp"
-#include "collectives/one_shot_ll.hpp"
 
 namespace pkcomm::host {
 namespace {
 
-bool pushes(Collective collective) {
-  return collective == Collective::kAllGather || collective == Collective::kAllToAll ||
-         collective == Collective::kBroadcast || collective == Collective::kScatter;
-}
-
 template <class Mover>
 bool direct(Policy& policy, const Operation& op) {
-  const bool twice = op.collective == Collective::kAllReduce || op.collective == Collective::kReduce;
-  if (!reduces(op.collective)) {
-    if (!op.zero_copy) return exchange_staged<Mover>(policy, op, Movement{});
-    return pushes(op.collective) ? push_zero_copy<Mover>(policy, op)
-                                 : pull_zero_copy<Mover>(policy, op, Movement{});
-  }
-  const RowsReduction reduction(op);
-  if (!op.zero_copy) {
-    return twice ? reduce_twice_staged<Mover>(policy, op, reduction)
-                 : exchange_staged<Mover>(policy, op, reduction);
-  }
-  return op.collective == Collective::kAllReduce ? all_reduce_zero_copy<Mover>(policy, op, reduction)
-                                                 : pull_zero_copy<Mover>(policy, op, reduction);
+  return reduces(op.collective) ? direct_reduction<Mover>(policy, op, RowsReduction(op))
+                                : direct_movement<Mover>(policy, op);
 }
 
 /// The switch's meaning by unicast.

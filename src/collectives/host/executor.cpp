@@ -1,11 +1,8 @@
-// From an operation to its schedule, CTA after CTA; calls too long for one operation's rounds become several.
+// From an operation to its schedule, CTA after CTA.
 #include "collectives/host/executor.hpp"
 
-#include <algorithm>
-#include <cstring>
-
-#include "collectives/direct_staged.hpp"
 #include "collectives/host/schedules.hpp"
+#include "collectives/segments.hpp"
 #include "numerics/float_environment.hpp"
 
 namespace pkcomm::host {
@@ -23,22 +20,10 @@ bool Executor::begin(const Operation& op, std::uint64_t word) {
 }
 
 Status Executor::run(const Operation& op, Algorithm algorithm, int ctas) {
-  const View& view = waiter_.view();
-  std::uint64_t longest = std::max<std::uint64_t>(op.block, 1);
-  const bool direct = algorithm == Algorithm::kDirectLdst || algorithm == Algorithm::kDirectTma;
-  if (!op.zero_copy && (direct || algorithm == Algorithm::kCopyEngine)) {
-    longest = longest_block(direct ? view.layout.slot_bytes : view.layout.engine_bytes, op.chunk, ctas);
-  }
-  std::uint64_t done = 0;
-  do {
-    Operation segment = op;
-    segment.block = std::min(longest, op.block - done);
-    segment.send = op.send == nullptr ? nullptr : op.send + done;
-    segment.recv = op.recv == nullptr ? nullptr : op.recv + done;
-    if (!run_segment(segment, algorithm, ctas)) return waiter_.report();
-    done += segment.block;
-  } while (done < op.block);
-  return {};
+  const bool ok = each_segment(waiter_.view(), op, algorithm, ctas, [&](const Operation& segment) {
+    return run_segment(segment, algorithm, ctas);
+  });
+  return ok ? Status() : waiter_.report();
 }
 
 bool Executor::run_segment(const Operation& op, Algorithm algorithm, int ctas) {
@@ -76,7 +61,7 @@ bool Executor::run_segment(const Operation& op, Algorithm algorithm, int ctas) {
   return true;
 }
 
-Status Executor::run(std::span<Transfer> transfers) {
+Status Executor::run(std::span<const Transfer> transfers) {
   Operation op;
   op.collective = Collective::kSendRecv;
   for (const Transfer& transfer : transfers) op.count += transfer.bytes;
@@ -85,7 +70,7 @@ Status Executor::run(std::span<Transfer> transfers) {
   return {};
 }
 
-Status Executor::run_all_to_all_v(const Operation& op, std::span<Transfer> transfers) {
+Status Executor::run_all_to_all_v(const Operation& op, std::span<const Transfer> transfers) {
   Policy x = policy(1);
   if (!begin(op, next_turn(x, op).word)) return waiter_.report();
   const Turn turn = enter<true>(x, op);
@@ -93,71 +78,67 @@ Status Executor::run_all_to_all_v(const Operation& op, std::span<Transfer> trans
   return {};
 }
 
-bool Executor::transfer_all(Policy& x, std::span<Transfer> transfers) {
-  // The head of each (peer, direction) advances; those behind it wait for their turn.
-  const auto nranks = static_cast<std::size_t>(waiter_.view().nranks);
-  std::vector<std::vector<Transfer*>> lanes(nranks * 2);
-  for (Transfer& transfer : transfers) {
-    lanes[static_cast<std::size_t>(transfer.peer) * 2 + (transfer.sends ? 1 : 0)].push_back(&transfer);
+bool Executor::transfer_all(Policy& x, std::span<const Transfer> transfers) {
+  struct Queue {
+    Lane lane;
+    std::vector<const Transfer*> left;  // the last one is next
+  };
+  const View& view = waiter_.view();
+  std::vector<Queue> queues(static_cast<std::size_t>(view.nranks) * 2);
+  for (auto next = transfers.rbegin(); next != transfers.rend(); ++next) {
+    queues[static_cast<std::size_t>(next->peer) * 2 + (next->sends ? 1 : 0)].left.push_back(&*next);
   }
-  const auto self = static_cast<std::size_t>(waiter_.view().rank) * 2;
-  for (std::size_t i = 0; i < lanes[self].size(); ++i) {
-    x.copy(lanes[self][i]->data, lanes[self + 1][i]->data, lanes[self][i]->bytes);
+  const auto self = static_cast<std::size_t>(view.rank) * 2;
+  for (std::size_t i = 0; i < queues[self].left.size(); ++i) {
+    x.copy(queues[self].left[i]->data, queues[self + 1].left[i]->data, queues[self].left[i]->bytes);
   }
   x.settle();
-  lanes[self].clear();
-  lanes[self + 1].clear();
-  std::erase_if(lanes, [](const auto& lane) { return lane.empty(); });
-  std::vector<std::span<Transfer*>> open(lanes.begin(), lanes.end());
+  queues[self].left.clear();
+  queues[self + 1].left.clear();
+  std::erase_if(queues, [](const Queue& queue) { return queue.left.empty(); });
+  for (Queue& queue : queues) queue.lane = open_lane(view, queue.left.back()->peer, queue.left.back()->sends);
   std::vector<int> peers;
-  while (!open.empty()) {
+  while (!queues.empty()) {
     // One round over the open lanes; true when any of them got on.
     const auto advance = [&] {
       bool some = false;
-      for (std::span<Transfer*>& left : open) {
-        const Progress progress = step(x, *left.front());
+      for (Queue& queue : queues) {
+        const Progress progress = step(x, queue.lane, *queue.left.back());
         some = some || progress != Progress::kNone;
-        if (progress == Progress::kDone) left = left.subspan(1);
+        if (progress == Progress::kDone) queue.left.pop_back();
+        if (queue.left.empty()) close_lane(x, queue.lane);
       }
       x.settle();
-      std::erase_if(open, [](const auto& left) { return left.empty(); });
+      std::erase_if(queues, [](const Queue& queue) { return queue.left.empty(); });
       return some || x.failed();
     };
     peers.clear();
-    for (const std::span<Transfer*>& left : open) peers.push_back(left.front()->peer);
+    for (const Queue& queue : queues) peers.push_back(queue.lane.peer);
     if (!waiter_.wait(advance, peers, "transfer") || x.failed()) return false;
   }
   return true;
 }
 
-Status Executor::put(std::uint64_t offset, const std::byte* from, std::uint64_t bytes, int peer) {
+Status Executor::put(const PutWork& work) {
   Operation op;
-  op.count = bytes;
+  op.count = work.bytes;
   if (!begin(op, 0)) return waiter_.report();
   Policy x = policy(1);
-  x.copy(waiter_.view().at(peer, offset), from, bytes);
+  if (!put_bytes(x, work)) return waiter_.report();
   x.settle();
   return {};
 }
 
-Status Executor::signal(int peer, int index) {
+Status Executor::signal(const SignalWork& work) {
   if (!begin(Operation{}, 0)) return waiter_.report();
   Policy x = policy(1);
-  std::uint64_t* const word = waiter_.view().signal(peer, index, waiter_.view().rank);
-  // This rank is the word's only writer. Release half of [signal]: the puts before it; acquired by wait_signal.
-  x.publish(word, load_relaxed(word) + 1, peer);
-  return {};
+  return raise_signal(x, work) ? Status() : waiter_.report();
 }
 
-Status Executor::wait_signal(int peer, int index, std::uint64_t arrivals) {
+Status Executor::wait_signal(const WaitSignalWork& work) {
   if (!begin(Operation{}, 0)) return waiter_.report();
   Policy x = policy(1);
-  const View& view = waiter_.view();
-  std::uint64_t* const waited = view.waited(view.rank, index, peer);
-  if (!x.await(view.signal(view.rank, index, peer), *waited + arrivals, peer, "signal"))
-    return waiter_.report();
-  *waited += arrivals;
-  return {};
+  return await_signal(x, work) ? Status() : waiter_.report();
 }
 
 }  // namespace pkcomm::host

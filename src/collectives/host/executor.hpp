@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/algorithm.hpp"
+#include "collectives/one_sided.hpp"
 #include "collectives/operation.hpp"
 #include "collectives/pairwise.hpp"
 #include "platform/host/policy.hpp"
@@ -22,13 +23,13 @@ class Executor {
   /// A collective by `algorithm` with `ctas` columns.
   Status run(const Operation& op, Algorithm algorithm, int ctas);
   /// Sends and receives, in order within each pair and direction; sends to oneself match receives from oneself.
-  Status run(std::span<Transfer> transfers);
+  Status run(std::span<const Transfer> transfers);
   /// The same as a collective: announced, so that calls that do not match are found out.
-  Status run_all_to_all_v(const Operation& op, std::span<Transfer> transfers);
+  Status run_all_to_all_v(const Operation& op, std::span<const Transfer> transfers);
 
-  Status put(std::uint64_t offset, const std::byte* from, std::uint64_t bytes, int peer);
-  Status signal(int peer, int index);
-  Status wait_signal(int peer, int index, std::uint64_t arrivals);
+  Status put(const PutWork& work);
+  Status signal(const SignalWork& work);
+  Status wait_signal(const WaitSignalWork& work);
 
   Waiter& waiter() { return waiter_; }
 
@@ -36,7 +37,7 @@ class Executor {
   bool run_segment(const Operation& op, Algorithm algorithm, int ctas);
   /// `word`: of the operation, 0 for those that have no number.
   bool begin(const Operation& op, std::uint64_t word);
-  bool transfer_all(Policy& policy, std::span<Transfer> transfers);
+  bool transfer_all(Policy& policy, std::span<const Transfer> transfers);
   Policy policy(int ctas);
 
   Waiter waiter_;

@@ -7,7 +7,6 @@
 
 #include "base/process.hpp"
 #include "collectives/describe.hpp"
-#include "numerics/dispatch_type.hpp"
 #include "platform/host/bell.hpp"
 #include "platform/host/host_platform.hpp"
 
@@ -29,28 +28,22 @@ Status HostBackend::check(pkcommStream_t stream) {
 Task HostBackend::task_of(Launch launch) {
   const std::shared_ptr<HostBackend> self = shared_from_this();
   if (auto* const work = std::get_if<CollectiveWork>(&launch.work)) {
-    return Task([self, work = *work]() mutable -> Status {
-      if (work.device_scalar != nullptr) {
-        work.op.scalar = numerics::scalar_word(work.op.dtype, work.device_scalar);
-      }
-      return self->executor_.run(work.op, work.algorithm, work.ctas);
-    });
+    return Task([self, work = *work] { return self->executor_.run(work.op, work.algorithm, work.ctas); });
   }
   if (auto* const work = std::get_if<TransferWork>(&launch.work)) {
-    return Task([self, work = std::move(*work)]() mutable -> Status {
+    return Task([self, work = std::move(*work)]() -> Status {
       return work.numbered ? self->executor_.run_all_to_all_v(work.op, work.transfers)
                            : self->executor_.run(work.transfers);
     });
   }
   if (auto* const work = std::get_if<PutWork>(&launch.work)) {
-    return Task(
-        [self, work = *work] { return self->executor_.put(work.offset, work.from, work.bytes, work.peer); });
+    return Task([self, work = *work] { return self->executor_.put(work); });
   }
   if (auto* const work = std::get_if<SignalWork>(&launch.work)) {
-    return Task([self, work = *work] { return self->executor_.signal(work.peer, work.index); });
+    return Task([self, work = *work] { return self->executor_.signal(work); });
   }
   const auto work = std::get<WaitSignalWork>(launch.work);
-  return Task([self, work] { return self->executor_.wait_signal(work.peer, work.index, work.arrivals); });
+  return Task([self, work] { return self->executor_.wait_signal(work); });
 }
 
 void HostBackend::follow(const std::shared_ptr<Stream>& stream) {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "platform/cuda/copy.cuh"
 #include "platform/cuda/give_up.cuh"
 #include "platform/cuda/ptx.cuh"
 #include "protocol/layout.hpp"
@@ -26,6 +27,7 @@ template <int kRanksOrAny = 0>
 class DevicePolicy {
  public:
   static constexpr int kRanks = kRanksOrAny;
+  static constexpr int kChunksTogether = kPairChunks / 2;  // a release is dear: half of the ring for one
 
   __device__ DevicePolicy(const View& view, const DeviceLink& link) : given_(view), view_(view), link_(link) {
     if constexpr (kRanks > 0) view_.nranks = kRanks;
@@ -38,6 +40,7 @@ class DevicePolicy {
   template <class F>
   __device__ void each(std::uint64_t n, F f) {
     alone_ = true;
+#pragma unroll 1
     for (std::uint64_t i = threadIdx.x; i < n; i += blockDim.x) f(i);
     alone_ = false;
     pending_ = true;
@@ -62,6 +65,7 @@ class DevicePolicy {
     return words.first;
   }
   __device__ std::uint64_t heard() const { return heard_; }
+  __device__ void enters(std::uint64_t word) { entered_ = word; }
 
   /// As many operations must have begun as have ended: else a graph is replayed beside another, now or the time before.
   /// Relaxed where it orders nothing but writes after reads that have returned; else release, acquired by await().
@@ -72,8 +76,7 @@ class DevicePolicy {
       counted_ = true;
       const std::uint64_t m = operation_of(value);
       if (begun_ != m - 1) [[unlikely]] {
-        give_up(given_, link_, pkcommInvalidUsage, view_.rank, "two operations at once", make_word(m, 0),
-                make_word(begun_, 0));
+        give_up(given_, link_, Cause::kConcurrent, pkcommInvalidUsage, view_.rank, "start", m, m - 1, begun_);
         fail();
       }
       ptx::increment_relaxed_gpu(&link_.words->begun);
@@ -102,6 +105,11 @@ class DevicePolicy {
     barrier();
     return !failed();
   }
+  /// For a loop that waits by itself: looks at everything that may end a wait for *word >= wanted. `started_ns`: 0 at first.
+  __device__ void look(int peer, const char* phase, const std::uint64_t* word, std::uint64_t wanted,
+                       std::uint64_t& started_ns) {
+    if (!failed()) look_round(peer, phase, word, wanted, Until::kReached, started_ns);
+  }
   __device__ bool demand(const std::uint64_t* word, std::uint64_t wanted, int peer) {
     return compare(word, wanted, peer, false);
   }
@@ -109,7 +117,10 @@ class DevicePolicy {
     return compare(word, wanted, peer, true);
   }
   __device__ void disagree(int peer, std::uint64_t theirs, std::uint64_t ours) {
-    if (threadIdx.x == 0) give_up(given_, link_, pkcommMismatch, peer, "message size", ours, theirs);
+    if (threadIdx.x == 0) {
+      give_up(given_, link_, Cause::kMismatch, pkcommMismatch, peer, "message size", operation_of(entered_),
+              ours, theirs);
+    }
     fail();
   }
 
@@ -138,7 +149,7 @@ class DevicePolicy {
       const Packet seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
       if (spins % kSpinsPerLook == 0) [[unlikely]]
-        look_round(peer, "packet", tag, seen.tag, true, started_ns);
+        look_round(peer, "packet", &packet->tag, tag, Until::kEqual, started_ns);
     }
     return 0;
   }
@@ -151,19 +162,11 @@ class DevicePolicy {
   }
 
   __device__ void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
-    const auto misaligned =
-        (reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16;
-    std::uint64_t done = 0;
-    if (misaligned == 0) {
-      const std::uint64_t vectors = bytes / 16;
-      for (std::uint64_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-        reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<const uint4*>(from)[i];
-      }
-      done = vectors * 16;
-    }
-    for (std::uint64_t i = done + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+    copy_by_block(to, from, bytes);
     pending_ = true;
   }
+  /// The block has stored something by other means than this policy.
+  __device__ void stored() { pending_ = true; }
   __device__ void settle() {
     if (pending_) barrier();
   }
@@ -180,12 +183,14 @@ class DevicePolicy {
   }
 
  private:
-  static constexpr int kTogether = kRanks > 0 && kRanks < 8 ? kRanks : 8;  // packets of one thread in flight
+  static constexpr int kTogether = kRanks == 0  ? 4
+                                   : kRanks < 8 ? kRanks
+                                                : 8;  // packets of one thread in flight
 
   __device__ void fail() { heard_ |= kGaveUp; }
-  __device__ void look_round(int peer, const char* phase, std::uint64_t wanted, std::uint64_t seen, bool tag,
-                             std::uint64_t& started_ns) {
-    started_ns = cuda::look_round(given_, link_, peer, phase, wanted, seen, tag, started_ns);
+  __device__ void look_round(int peer, const char* phase, const std::uint64_t* word, std::uint64_t wanted,
+                             Until until, std::uint64_t& started_ns) {
+    started_ns = cuda::look_round(given_, link_, peer, phase, word, wanted, until, entered_, started_ns);
     if (started_ns == 0) fail();
   }
 
@@ -193,7 +198,8 @@ class DevicePolicy {
     if (alone_ || threadIdx.x == 0) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen != wanted && !(later_will_do && operation_of(seen) > operation_of(wanted))) {
-        give_up(given_, link_, pkcommMismatch, peer, "agreement", wanted, seen);
+        give_up(given_, link_, Cause::kMismatch, pkcommMismatch, peer, "agreement", operation_of(entered_), wanted,
+                seen);
         fail();
       }
     }
@@ -201,14 +207,8 @@ class DevicePolicy {
     return !failed();
   }
   __device__ bool await_alone(const std::uint64_t* word, std::uint64_t wanted, int peer, const char* phase) {
-    std::uint64_t started_ns = 0;
-    for (std::uint32_t spins = 1; !failed(); ++spins) {
-      const std::uint64_t seen = ptx::load_acquire_sys(word);
-      if (seen >= wanted) return true;
-      if (spins % kSpinsPerLook == 0) [[unlikely]]
-        look_round(peer, phase, wanted, seen, false, started_ns);
-    }
-    return false;
+    if (!failed() && !await_word(given_, link_, peer, phase, word, wanted, entered_)) fail();
+    return !failed();
   }
 
   template <class ComesFrom, class PacketOf, class Sink>
@@ -240,11 +240,15 @@ class DevicePolicy {
       if (all || failed()) break;
       if (spins % kSpinsPerLook == 0) [[unlikely]] {
         int missing = 0;
+        const Packet* packet = from[0];
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
-          if (first + i < view_.nranks && seen[i].tag != tag) missing = i;
+          if (first + i < view_.nranks && seen[i].tag != tag) {
+            missing = i;
+            packet = from[i];
+          }
         }
-        look_round(first + missing, "packet", tag, 0, true, started_ns);
+        look_round(first + missing, "packet", &packet->tag, tag, Until::kEqual, started_ns);
       }
     }
 #pragma unroll
@@ -257,11 +261,12 @@ class DevicePolicy {
   const View& given_;  // the kernel's parameter, for code that is not inlined
   View view_;
   const DeviceLink& link_;
-  std::uint64_t heard_ = 0;  // and kGaveUp once failed: one word, not looked at before it is needed
-  std::uint64_t begun_ = 0;  // operations begun before this one
-  bool counted_ = false;     // in begun
-  bool pending_ = false;     // the block has done something since its last barrier
-  bool alone_ = false;       // inside each()
+  std::uint64_t entered_ = 0;  // word of the running operation; 0: it has no number
+  std::uint64_t heard_ = 0;    // and kGaveUp once failed: one word, not looked at before it is needed
+  std::uint64_t begun_ = 0;    // operations begun before this one
+  bool counted_ = false;       // in begun
+  bool pending_ = false;       // the block has done something since its last barrier
+  bool alone_ = false;         // inside each()
 };
 
 }  // namespace pkcomm::cuda

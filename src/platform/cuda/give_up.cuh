@@ -7,36 +7,11 @@
 
 #include <cstdint>
 
-#include "pkcomm/pkcomm.h"
+#include "platform/cuda/device_link.hpp"
 #include "platform/cuda/ptx.cuh"
 #include "protocol/layout.hpp"
 
 namespace pkcomm::cuda {
-
-/// Host-mapped; what the host turns into the communicator's asynchronous error. Zero before the first launch.
-struct ErrorRecord {
-  std::uint64_t complete;   // written last
-  std::uint64_t operation;  // that this rank was in
-  std::uint64_t wanted, seen;
-  std::int32_t result;  // pkcommResult_t
-  std::int32_t peer;    // that it waited for
-  char phase[32];
-};
-
-/// A rank's words that nobody else touches, in its own device's memory. Zero before the first launch.
-struct DeviceWords {
-  std::uint64_t begun;          // operations that have begun, ever
-  std::uint64_t error_claimed;  // who writes the error record
-  std::uint32_t ctas_left;      // CTAs that have left the running operation
-};
-
-/// What a kernel needs of its rank's communicator beside the View. By value.
-struct DeviceLink {
-  DeviceWords* words = nullptr;
-  const std::uint64_t* aborted = nullptr;  // not zero once the host has aborted; device or host-mapped memory
-  ErrorRecord* error = nullptr;
-  std::uint64_t deadline_ns = 0;  // of one wait; 0: none
-};
 
 /// ControlBlock::heard of a rank that has given up. Larger than any operation, so none skips its licence by it.
 inline constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;
@@ -47,16 +22,18 @@ __device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
   return static_cast<std::uint64_t>(result) << 32 | static_cast<std::uint32_t>(rank + 1);
 }
 
-__device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, pkcommResult_t result,
-                                            int peer, const char* phase, std::uint64_t wanted,
-                                            std::uint64_t seen) {
+/// `operation`: its number. `wanted` and `seen` are what the phase compares, sizes in bytes perhaps.
+__device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, Cause cause,
+                                            pkcommResult_t result, int peer, const char* phase,
+                                            std::uint64_t operation, std::uint64_t wanted, std::uint64_t seen) {
   if (ptx::exchange_if_equal_release_gpu(&link.words->error_claimed, 0, 1) != 0) return;
   ptx::store_relaxed_sys(&view.control(view.rank)->heard, kGaveUp);
   ErrorRecord& error = *link.error;
-  error.operation = operation_of(wanted);
+  error.operation = operation;
   error.wanted = wanted;
   error.seen = seen;
   error.result = result;
+  error.cause = cause;
   error.peer = peer;
   int i = 0;
 #pragma unroll 1
@@ -71,39 +48,75 @@ __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& 
   }
 }
 
-/// Looks at everything but the word waited for. 0: the wait is over, and everybody knows; else when it began, as the caller
-/// gives it back the next time (0 at first). `seen` is what the word was last. `tag`: the words of this wait are tags or
-/// progress words, whose step is a fingerprint.
+/// What a word must be for a wait to be over.
+enum class Until : std::uint32_t {
+  kReached,  // at least the wanted value
+  kEqual,    // the wanted value: it is a tag
+};
+
+/// Looks at everything that can end a wait for `word`, which `peer` writes. 0: the wait is over, and everybody knows; else
+/// when it began, as the caller gives it back the next time (0 at first). `entered` is the word of the operation that waits,
+/// 0 where it has no number.
 __device__ __noinline__ inline std::uint64_t look_round(const View& view, const DeviceLink& link, int peer,
-                                                        const char* phase, std::uint64_t wanted,
-                                                        std::uint64_t seen, bool tag,
-                                                        std::uint64_t started_ns) {
-  if (ptx::load_acquire_sys(link.aborted) != 0) {
-    give_up(view, link, pkcommAborted, peer, phase, wanted, seen);
-    return 0;
-  }
-  // Acquire half of [poison]: the peer's own record is complete.
-  const std::uint64_t poison = ptx::load_acquire_sys(&view.control(view.rank)->poison);
-  if (poison != 0) {
-    const int rank = static_cast<int>(static_cast<std::uint32_t>(poison)) - 1;
-    give_up(view, link, static_cast<pkcommResult_t>(poison >> 32), rank, "peer gave up", wanted, seen);
-    return 0;
-  }
-  // A peer that called something else may never write the word: its progress word tells as well.
-  const std::uint64_t entered = ptx::load_relaxed_sys(view.progress(view.rank, peer));
-  const bool differs = operation_of(seen) == operation_of(wanted) && seen != wanted;
-  const bool entered_differs = operation_of(entered) == operation_of(wanted) && entered != wanted;
-  if (tag && (differs || entered_differs)) {
-    give_up(view, link, pkcommMismatch, peer, phase, wanted, differs ? seen : entered);
-    return 0;
-  }
+                                                        const char* phase, const std::uint64_t* word,
+                                                        std::uint64_t wanted, Until until,
+                                                        std::uint64_t entered, std::uint64_t started_ns) {
+  // Before the word: a peer that is done for, or elsewhere, has written what it ever will.
+  const bool left = ptx::load_acquire_sys(&view.control(peer)->left) != 0;
+  const std::uint64_t theirs = ptx::load_acquire_sys(view.progress(view.rank, peer));
+  const std::uint64_t seen = ptx::load_acquire_sys(word);
+  const std::uint64_t m = operation_of(entered);
   const std::uint64_t now = ptx::nanoseconds();
   if (started_ns == 0) started_ns = now;
-  if (link.deadline_ns != 0 && now - started_ns > link.deadline_ns) {
-    give_up(view, link, pkcommTimeout, peer, phase, wanted, seen);
-    return 0;
+
+  pkcommResult_t result;
+  Cause cause;
+  std::uint64_t evidence = seen;
+  if (const std::uint64_t verdict = ptx::load_acquire_sys(link.verdict); verdict != 0) {
+    cause = Cause::kVerdict;
+    result = static_cast<pkcommResult_t>(verdict >> 32);
+    peer = static_cast<int>(static_cast<std::uint32_t>(verdict)) - 1;
+  } else if (const std::uint64_t poison = ptx::load_acquire_sys(&view.control(view.rank)->poison);
+             poison != 0) {
+    // Acquire half of [poison]: the peer's own record is complete.
+    cause = Cause::kPoison;
+    result = static_cast<pkcommResult_t>(poison >> 32);
+    peer = static_cast<int>(static_cast<std::uint32_t>(poison)) - 1;
+  } else if (until == Until::kEqual ? seen == wanted : seen >= wanted) {
+    return started_ns;
+  } else if (m != 0 && operation_of(theirs) == m && theirs != entered) {
+    // It called something else, and may never write the word.
+    cause = Cause::kMismatch;
+    result = pkcommMismatch;
+    wanted = entered;
+    evidence = theirs;
+  } else if (until == Until::kEqual && operation_of(seen) == operation_of(wanted)) {
+    cause = Cause::kMismatch;
+    result = pkcommMismatch;
+  } else if (left) {
+    cause = Cause::kLeft;
+    result = pkcommRemoteError;
+  } else if (link.deadline_ns != 0 && now - started_ns > link.deadline_ns) {
+    cause = Cause::kDeadline;
+    result = pkcommTimeout;
+  } else {
+    return started_ns;
   }
-  return started_ns;
+  give_up(view, link, cause, result, peer, phase, m, wanted, evidence);
+  return 0;
+}
+
+/// Until *word >= wanted, by acquire; false: given up, and everybody knows. Never inlined: schedules wait at many places.
+__device__ __noinline__ inline bool await_word(const View& view, const DeviceLink& link, int peer,
+                                               const char* phase, const std::uint64_t* word,
+                                               std::uint64_t wanted, std::uint64_t entered) {
+  std::uint64_t started_ns = 0;
+  for (std::uint32_t spins = 1; ptx::load_acquire_sys(word) < wanted; ++spins) {
+    if (spins % kSpinsPerLook != 0) continue;
+    started_ns = look_round(view, link, peer, phase, word, wanted, Until::kReached, entered, started_ns);
+    if (started_ns == 0) return false;
+  }
+  return true;
 }
 
 }  // namespace pkcomm::cuda

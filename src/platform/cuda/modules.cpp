@@ -30,14 +30,14 @@ Result<std::unique_ptr<Modules>> Modules::load(const Driver& driver, std::span<c
     loaded->modules_.push_back(module);
   }
   for (const KernelName& kernel : kernels) {
-    if (kernel.image >= images.size()) {
+    if (static_cast<std::size_t>(kernel.image) >= images.size()) {
       return Status(pkcommInternalError, "kernel " + std::string(kernel.name) + " is said to be in image " +
                                              std::to_string(kernel.image) + " of " +
                                              std::to_string(images.size()));
     }
     CUfunction function = nullptr;
-    PK_TRY(check(driver.cuModuleGetFunction(&function, loaded->modules_[kernel.image], kernel.name),
-                 "cuModuleGetFunction", {{"image", images[kernel.image].name}, {"kernel", kernel.name}}));
+    PK_TRY(check(driver.cuModuleGetFunction(&function, loaded->modules_[static_cast<std::size_t>(kernel.image)], kernel.name),
+                 "cuModuleGetFunction", {{"image", images[static_cast<std::size_t>(kernel.image)].name}, {"kernel", kernel.name}}));
     PK_TRY(force_load(driver, function, kernel.name));
     loaded->functions_.push_back(function);
   }

@@ -9,20 +9,9 @@
 #include <vector>
 
 #include "platform/cuda/driver.hpp"
+#include "platform/cuda/kernel_image.hpp"
 
 namespace pkcomm::cuda {
-
-/// Compiled device code (cubin or fatbin) in static memory.
-struct KernelImage {
-  const char* name;  // for messages
-  const void* data;
-  std::size_t bytes;
-};
-
-struct KernelName {
-  std::size_t image;  // index of the image that has it
-  const char* name;
-};
 
 /// Owns the modules of one set of images in one context.
 class Modules {

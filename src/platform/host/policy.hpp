@@ -51,6 +51,8 @@ class Policy {
   int ctas() const { return ctas_; }
   void set_cta(int cta) { cta_ = cta; }
 
+  static constexpr int kChunksTogether = 1;  // the peer copies one while this rank copies the next
+
   template <class F>
   void each(std::uint64_t n, F f) {
     for (std::uint64_t i = 0; i < n; ++i) f(i);
@@ -58,6 +60,7 @@ class Policy {
   void barrier() {}
   std::uint64_t epoch() const { return own()->epoch; }
   std::uint64_t heard() const { return own()->heard; }
+  void enters(std::uint64_t) {}  // the waiter knows it since Waiter::begin()
   bool failed() const { return waiter_.failed(); }
 
   template <bool ordered>

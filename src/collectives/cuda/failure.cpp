@@ -1,0 +1,103 @@
+// What a rank's kernels, its peers and its host have told, in the words of the protocol's reports.
+#include "base/log.hpp"
+#include "collectives/cuda/cuda_backend.hpp"
+#include "collectives/describe.hpp"
+#include "protocol/reports.hpp"
+
+namespace pkcomm::cuda {
+namespace {
+
+struct Word {
+  pkcommResult_t result;
+  int rank;
+};
+/// {result: 32, rank + 1: 32}, as verdicts and poison are.
+Word split(std::uint64_t word) {
+  return {static_cast<pkcommResult_t>(word >> 32), static_cast<int>(static_cast<std::uint32_t>(word)) - 1};
+}
+
+std::uint64_t acquire(const std::uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
+
+}  // namespace
+
+template <class T>
+T CudaBackend::copy_of(const void* address) const {
+  T copy{};
+  log_if_failed(device_.read(&copy, static_cast<const std::byte*>(address), sizeof copy));
+  return copy;
+}
+
+Status CudaBackend::failure() const {
+  if (!failed_.load(std::memory_order_acquire)) {
+    // Acquire half of [error]: the record is complete.
+    if (acquire(words_->error.complete) != 0) {
+      remember(words_of_error());
+    } else if (const std::uint64_t verdict = acquire(words_->verdict); verdict != 0) {
+      remember(words_of_verdict(verdict));
+    } else {
+      return {};
+    }
+  }
+  const std::lock_guard lock(mutex_);
+  return first_failure_;
+}
+
+Status CudaBackend::look() {
+  if (Status known = failure(); !known.ok()) return known;
+  // A rank whose kernels all ended well hears of its peers' failures by their poison alone.
+  const auto poison = copy_of<std::uint64_t>(&options_.view.control(rank())->poison);
+  if (poison != 0) {
+    const auto [result, peer] = split(poison);
+    remember(Status(result, reports_.gave_up(peer, pkcommGetErrorString(result))));
+  }
+  return failure();
+}
+
+void CudaBackend::remember(Status status) const {
+  const std::lock_guard lock(mutex_);
+  if (failed_.load(std::memory_order_relaxed)) return;
+  log(status.code() == pkcommAborted ? LogLevel::kInfo : LogLevel::kWarn, status.message());
+  first_failure_ = std::move(status);
+  failed_.store(true, std::memory_order_release);
+}
+
+Status CudaBackend::words_of_verdict(std::uint64_t verdict) const {
+  const auto [result, rank] = split(verdict);
+  return Status(result, result == pkcommAborted ? reports_.aborted() : reports_.gave_up(rank, ""));
+}
+
+Status CudaBackend::words_of_error() const {
+  const View& view = options_.view;
+  const ErrorRecord& error = words_->error;
+  switch (error.cause) {
+    case Cause::kVerdict:
+      return words_of_verdict(acquire(words_->verdict));
+    case Cause::kPoison:
+      return Status(error.result, reports_.gave_up(error.peer, pkcommGetErrorString(error.result)));
+    case Cause::kLeft:
+      return Status(error.result, reports_.left(error.peer));
+    case Cause::kConcurrent:
+      return Status(error.result, "rank " + std::to_string(rank()) + ": operation " +
+                                      std::to_string(error.operation) +
+                                      " started beside another one of this communicator; replays of graphs on "
+                                      "several streams must be ordered by their user");
+    case Cause::kMismatch:
+      if (error.operation == 0) {
+        return Status(error.result, reports_.rank_name(error.peer) + " sends " + std::to_string(error.seen) +
+                                        " bytes, this rank (" + std::to_string(rank()) + ") receives " +
+                                        std::to_string(error.wanted));
+      }
+      return Status(error.result, reports_.mismatch(error.peer, copy_of<CallRecords>(view.call(error.peer, 0)),
+                                                    copy_of<CallRecords>(view.call(rank(), 0)), error.operation));
+    case Cause::kDeadline: {
+      auto call = copy_of<CallRecord>(view.call(rank(), error.operation));
+      if (operation_of(call.word) != error.operation) call = CallRecord{};
+      const auto entered = copy_of<std::uint64_t>(view.progress(rank(), error.peer));
+      const Reports::Awaited awaited{error.peer, operation_of(entered)};
+      return Status(error.result, reports_.timeout(call, {&awaited, 1}, error.phase, options_.timeout_ms));
+    }
+  }
+  return Status(pkcommInternalError, "the device gives a cause that this host does not know");
+}
+
+}  // namespace pkcomm::cuda

@@ -1,0 +1,78 @@
+// Copies by register loads and stores, by a whole block. Several loads of a thread are in flight together, since one takes
+// half a microsecond and more from a peer. Any alignment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pkcomm::cuda {
+
+namespace detail {
+
+inline constexpr int kCopiesTogether =
+    4;  // 32 KiB a block of 512 threads: what the way to a peer and back holds
+
+// target[i] = unit_at(source + i) for i < n, by all threads of the block.
+template <class Unit, class UnitAt>
+__device__ __forceinline__ void copy_units(Unit* target, const Unit* source, std::uint64_t n,
+                                           const UnitAt& unit_at) {
+  const Unit* const end = source + n;
+  const unsigned step = blockDim.x;
+  source += threadIdx.x;
+  target += threadIdx.x;
+#pragma unroll 1
+  for (; source < end; source += kCopiesTogether * step, target += kCopiesTogether * step) {
+    Unit units[kCopiesTogether];
+#pragma unroll
+    for (int k = 0; k < kCopiesTogether; ++k) {
+      if (source + k * step < end) units[k] = unit_at(source + k * step);
+    }
+#pragma unroll
+    for (int k = 0; k < kCopiesTogether; ++k) {
+      if (source + k * step < end) target[k * step] = units[k];
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Inlined, since what a call saves of the registers would be copied as well, for every thread.
+__device__ __forceinline__ void copy_by_block(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  const auto skew = [](const std::byte* a, std::uint64_t unit) {
+    return reinterpret_cast<std::uintptr_t>(a) % unit;
+  };
+  const bool vectors = skew(to, 16) == skew(from, 16);
+  // Whole units of the target lie from `head` to `tail`; the bytes around them go one by one.
+  const std::uint64_t unit = vectors ? 16 : 8;
+  const std::uint64_t to_boundary = (unit - skew(to, unit)) % unit;
+  const std::uint64_t head = to_boundary < bytes ? to_boundary : bytes;
+  std::uint64_t n = (bytes - head) / unit;
+  if (vectors) {
+    detail::copy_units(reinterpret_cast<uint4*>(to + head), reinterpret_cast<const uint4*>(from + head), n,
+                       [](const uint4* vector) { return *vector; });
+  } else {
+    // A word of the target lies across two of the source. None but words within `from` are read: the first and the last
+    // word of the target are left to the bytes where they would need others.
+    const std::uint64_t shift = skew(from + head, 8);
+    const bool skips = shift > 0 && head < shift;  // the first source word begins before `from`
+    const std::uint64_t first = skips ? 1 : 0;
+    if (shift > 0 && n > 0 && head + n * 8 - shift + 8 > bytes) --n;
+    const auto* const source = reinterpret_cast<const std::uint64_t*>(from + head - shift);
+    auto* const target = reinterpret_cast<std::uint64_t*>(to + head);
+    const int down = static_cast<int>(shift) * 8;
+    detail::copy_units(target + first, source + first, n > first ? n - first : 0,
+                       [down](const std::uint64_t* word) {
+                         return down == 0 ? *word : word[0] >> down | word[1] << (64 - down);
+                       });
+    if (skips && n > 0) {
+#pragma unroll 1
+      for (std::uint64_t i = head + threadIdx.x; i < head + 8; i += blockDim.x) to[i] = from[i];
+    }
+  }
+#pragma unroll 1
+  for (std::uint64_t i = threadIdx.x; i < head; i += blockDim.x) to[i] = from[i];
+#pragma unroll 1
+  for (std::uint64_t i = head + n * unit + threadIdx.x; i < bytes; i += blockDim.x) to[i] = from[i];
+}
+
+}  // namespace pkcomm::cuda
