@@ -70,7 +70,7 @@ PK_HD bool one_shot_ll(X& x, const Operation& op, const Flow& flow) {
   for (int step = 1; step < nranks; ++step) {
     if (flow.moves(me, rank_at(view, step))) x.nudge(rank_at(view, step));
   }
-  announce<false>(x, turn);  // orders nothing here, so behind what is waited for
+  announce<false>(x, op, turn);  // orders nothing here, so behind what is waited for
   if constexpr (Combine::kScaled) {
     if (!exchange_scalars(x, op, turn)) return false;
   }

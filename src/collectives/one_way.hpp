@@ -18,6 +18,8 @@
 //   x.leave(word, heard)             advance the epoch once all CTAs have come here; false, and no advance, if one failed
 // Within each(), a call concerns the one thread; outside, the whole block. On a GPU failed() is a thread's own until the
 // next barrier or await of the block; so a schedule leaves early only behind one, and after a failure nothing is sent.
+// A policy whose host does not do it has besides:
+//   x.record(call)                   keeps the call for messages, read only when something is wrong
 // A policy whose threads run at once has besides:
 //   x.thread() x.threads()           the calling thread among those of all CTAs
 //   x.collect(...)                   as collect() below, waiting for all packets at once
@@ -76,11 +78,12 @@ PK_HD Turn next_turn(X& x, const Operation& op) {
 /// the strength of it: release half of [announce], acquired by await_entry.
 PK_HD_POLICY
 template <bool ordered, class X>
-PK_HD void announce(X& x, const Turn& turn) {
+PK_HD void announce(X& x, const Operation& op, const Turn& turn) {
   const View& view = x.view();
   if (x.cta() == 0) {
     each_peer(
         x, [&](int peer) { x.template announce<ordered>(view.progress(peer, view.rank), turn.word, peer); });
+    if constexpr (requires { x.record(CallRecord{}); }) x.record(record_of(op, turn.word));
   }
 }
 
@@ -89,7 +92,7 @@ PK_HD_POLICY
 template <bool ordered, class X>
 PK_HD Turn enter(X& x, const Operation& op) {
   const Turn turn = next_turn(x, op);
-  announce<ordered>(x, turn);
+  announce<ordered>(x, op, turn);
   return turn;
 }
 

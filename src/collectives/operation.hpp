@@ -8,6 +8,7 @@
 #include "base/host_device.hpp"
 #include "collectives/algorithm.hpp"
 #include "numerics/dispatch_type.hpp"
+#include "protocol/layout.hpp"
 
 namespace pkcomm {
 
@@ -33,6 +34,17 @@ struct Operation {
 /// This rank's pre-multiplier, accumulator bits. Read when the operation runs, on whatever runs it.
 PK_HD PK_COLD inline std::uint64_t own_scalar(const Operation& op) {
   return op.scalar_at == nullptr ? op.scalar : numerics::scalar_word(op.dtype, op.scalar_at);
+}
+
+/// What a rank keeps of the call, for its peers' messages. `word`: of the operation, 0 for those without a number.
+PK_HD inline CallRecord record_of(const Operation& op, std::uint64_t word) {
+  return {word,
+          op.count,
+          static_cast<std::int32_t>(op.collective),
+          static_cast<std::int32_t>(op.dtype),
+          static_cast<std::int32_t>(op.kind),
+          op.root,
+          op.fingerprint};
 }
 
 /// Which blocks go from whom to whom, and where they lie at either end.

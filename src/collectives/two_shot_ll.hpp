@@ -56,7 +56,7 @@ PK_HD bool two_shot_ll(X& x, const Operation& op) {
   if (!licence(x, m)) return false;
   sender.send(parity_offset(view, m), tag);
   for (int step = 1; step < nranks; ++step) x.nudge(rank_at(view, step));
-  announce<false>(x, turn);
+  announce<false>(x, op, turn);
   if constexpr (Combine::kScaled) {
     if (!exchange_scalars(x, op, turn)) return false;
   }

@@ -179,8 +179,8 @@ void CudaBackend::rule(pkcommResult_t result, int rank) {
   // The first ruling stays. Release: nothing is published with it, but it must not be late.
   std::uint64_t none = 0;
   __atomic_compare_exchange_n(&words_->verdict, &none,
-                              static_cast<std::uint64_t>(result) << 32 | static_cast<std::uint32_t>(rank + 1), false,
-                              __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+                              static_cast<std::uint64_t>(result) << 32 | static_cast<std::uint32_t>(rank + 1),
+                              false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
 }
 
 void CudaBackend::rank_died(int rank) { rule(pkcommRemoteError, rank); }

@@ -77,18 +77,19 @@ Status CudaBackend::words_of_error() const {
     case Cause::kLeft:
       return Status(error.result, reports_.left(error.peer));
     case Cause::kConcurrent:
-      return Status(error.result, "rank " + std::to_string(rank()) + ": operation " +
-                                      std::to_string(error.operation) +
-                                      " started beside another one of this communicator; replays of graphs on "
-                                      "several streams must be ordered by their user");
+      return Status(error.result,
+                    "rank " + std::to_string(rank()) + ": operation " + std::to_string(error.operation) +
+                        " started beside another one of this communicator; replays of graphs on "
+                        "several streams must be ordered by their user");
     case Cause::kMismatch:
       if (error.operation == 0) {
         return Status(error.result, reports_.rank_name(error.peer) + " sends " + std::to_string(error.seen) +
                                         " bytes, this rank (" + std::to_string(rank()) + ") receives " +
                                         std::to_string(error.wanted));
       }
-      return Status(error.result, reports_.mismatch(error.peer, copy_of<CallRecords>(view.call(error.peer, 0)),
-                                                    copy_of<CallRecords>(view.call(rank(), 0)), error.operation));
+      return Status(error.result,
+                    reports_.mismatch(error.peer, copy_of<CallRecords>(view.call(error.peer, 0)),
+                                      copy_of<CallRecords>(view.call(rank(), 0)), error.operation));
     case Cause::kDeadline: {
       auto call = copy_of<CallRecord>(view.call(rank(), error.operation));
       if (operation_of(call.word) != error.operation) call = CallRecord{};

@@ -14,10 +14,7 @@ Executor::Executor(const View& view, WaiterOptions options, std::optional<std::u
 
 Policy Executor::policy(int ctas) { return Policy(waiter_, late_, all_late_, &engine_, ctas); }
 
-bool Executor::begin(const Operation& op, std::uint64_t word) {
-  return waiter_.begin({word, op.count, static_cast<std::int32_t>(op.collective), op.dtype,
-                        static_cast<std::int32_t>(op.kind), op.root, op.fingerprint});
-}
+bool Executor::begin(const Operation& op, std::uint64_t word) { return waiter_.begin(record_of(op, word)); }
 
 Status Executor::run(const Operation& op, Algorithm algorithm, int ctas) {
   const bool ok = each_segment(waiter_.view(), op, algorithm, ctas, [&](const Operation& segment) {

@@ -66,6 +66,10 @@ class DevicePolicy {
   }
   __device__ std::uint64_t heard() const { return heard_; }
   __device__ void enters(std::uint64_t word) { entered_ = word; }
+  /// The last thread of the block has the least to do besides.
+  __device__ void record(const CallRecord& call) {
+    if (threadIdx.x + 1 == blockDim.x) *view_.call(view_.rank, operation_of(call.word)) = call;
+  }
 
   /// As many operations must have begun as have ended: else a graph is replayed beside another, now or the time before.
   /// Relaxed where it orders nothing but writes after reads that have returned; else release, acquired by await().
@@ -198,8 +202,8 @@ class DevicePolicy {
     if (alone_ || threadIdx.x == 0) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
       if (seen != wanted && !(later_will_do && operation_of(seen) > operation_of(wanted))) {
-        give_up(given_, link_, Cause::kMismatch, pkcommMismatch, peer, "agreement", operation_of(entered_), wanted,
-                seen);
+        give_up(given_, link_, Cause::kMismatch, pkcommMismatch, peer, "agreement", operation_of(entered_),
+                wanted, seen);
         fail();
       }
     }

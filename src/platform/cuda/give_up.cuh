@@ -25,7 +25,8 @@ __device__ inline std::uint64_t poison_word(pkcommResult_t result, int rank) {
 /// `operation`: its number. `wanted` and `seen` are what the phase compares, sizes in bytes perhaps.
 __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& link, Cause cause,
                                             pkcommResult_t result, int peer, const char* phase,
-                                            std::uint64_t operation, std::uint64_t wanted, std::uint64_t seen) {
+                                            std::uint64_t operation, std::uint64_t wanted,
+                                            std::uint64_t seen) {
   if (ptx::exchange_if_equal_release_gpu(&link.words->error_claimed, 0, 1) != 0) return;
   ptx::store_relaxed_sys(&view.control(view.rank)->heard, kGaveUp);
   ErrorRecord& error = *link.error;

@@ -36,8 +36,10 @@ Result<std::unique_ptr<Modules>> Modules::load(const Driver& driver, std::span<c
                                              std::to_string(images.size()));
     }
     CUfunction function = nullptr;
-    PK_TRY(check(driver.cuModuleGetFunction(&function, loaded->modules_[static_cast<std::size_t>(kernel.image)], kernel.name),
-                 "cuModuleGetFunction", {{"image", images[static_cast<std::size_t>(kernel.image)].name}, {"kernel", kernel.name}}));
+    PK_TRY(check(driver.cuModuleGetFunction(
+                     &function, loaded->modules_[static_cast<std::size_t>(kernel.image)], kernel.name),
+                 "cuModuleGetFunction",
+                 {{"image", images[static_cast<std::size_t>(kernel.image)].name}, {"kernel", kernel.name}}));
     PK_TRY(force_load(driver, function, kernel.name));
     loaded->functions_.push_back(function);
   }
