@@ -28,7 +28,7 @@ struct Rounds {
 
   PK_HD static Rounds of(std::uint64_t slot_bytes, std::uint64_t wanted_chunk, int ctas) {
     const std::uint64_t share = slot_bytes / std::uint64_t(ctas) / 16 * 16;
-    const std::uint64_t most = share / 2 / 8 * 8;
+    const std::uint64_t most = share < 32 ? 8 : share / 2 / 16 * 16;
     const std::uint64_t chunk = wanted_chunk < most ? wanted_chunk : most;
     return {chunk, share / chunk < kMostSubslots ? share / chunk : kMostSubslots, share};
   }
@@ -99,10 +99,29 @@ PK_HD void give_credits(X& x, const Rounds& rounds, std::uint64_t m, int phase, 
   });
 }
 
+/// Reduces into `to`, and puts the result where place_of(r) is at every other rank r.
+PK_HD_POLICY
+template <class Mover, class X, class Reducer, class Sources, class PlaceOf>
+PK_HD void reduce_to_all(X& x, const Reducer& reducer, std::uint64_t bytes, const Sources& sources,
+                         std::byte* to, const PlaceOf& place_of, const Scalars& scalars) {
+  const int nranks = x.view().nranks;
+  if constexpr (requires { reducer.reduce_to_all(x, bytes, nranks, sources, to, place_of, scalars); }) {
+    reducer.reduce_to_all(x, bytes, nranks, sources, to, place_of, scalars);
+  } else {
+    reducer.reduce(x, bytes, nranks, sources, to, scalars);
+    x.barrier();  // copies are dealt to threads otherwise than reductions
+    for (int step = 1; step < nranks; ++step) {
+      const int peer = rank_at(x.view(), step);
+      Mover::copy(x, place_of(peer), to, bytes);
+    }
+  }
+}
+
 }  // namespace detail
 
-/// `Reducer` is Movement, or has reduce(x, bytes, nranks, sources, to, scalars). `sources(r)` lies r times the same distance
-/// behind sources(0), but for this rank's own.
+/// `Reducer` is Movement, or has reduce(x, bytes, nranks, sources, to, scalars), and perhaps reduce_to_all() as above where it
+/// needs no mover. Both sources(r) and place_of(r) lie r times the same distance behind those of rank 0, but for this rank's
+/// own source.
 PK_HD_POLICY
 template <class Mover, class X, class Reducer>
 PK_HD bool exchange_staged(X& x, const Operation& op, const Reducer& reducer) {
@@ -205,21 +224,20 @@ PK_HD bool reduce_twice_staged(X& x, const Operation& op, const Reducer& reducer
     const Part own = part_of(me);
     if (!detail::await_arrivals(x, turn, 0, round, all)) return false;
     if (!detail::await_credits(x, rounds, m, 1, round, wants_result)) return false;
-    std::byte* const result = has_output ? op.recv + own.begin : slot(op.root, 1, me);
-    reducer.reduce(
-        x, own.bytes, nranks,
-        [&](int source) -> const std::byte* {
-          return source == me ? op.send + own.begin : slot(me, 0, source);
-        },
-        result, scalars);
-    detail::give_credits(x, rounds, m, 0, round, last, all);
+    const auto source_of = [&](int source) -> const std::byte* {
+      return source == me ? op.send + own.begin : slot(me, 0, source);
+    };
     if (everybody) {
-      x.barrier();  // copies are dealt to threads otherwise than reductions
-      for (int step = 1; step < nranks; ++step)
-        Mover::copy(x, slot(rank_at(view, step), 1, me), result, own.bytes);
+      detail::reduce_to_all<Mover>(
+          x, reducer, own.bytes, source_of, op.recv + own.begin, [&](int peer) { return slot(peer, 1, me); },
+          scalars);
+    } else {
+      reducer.reduce(x, own.bytes, nranks, source_of, has_output ? op.recv + own.begin : slot(op.root, 1, me),
+                     scalars);
     }
     Mover::drain(x);
     detail::tell_arrivals(x, turn, 1, round, wants_result);
+    detail::give_credits(x, rounds, m, 0, round, last, all);
 
     if (!has_output) continue;
     if (!detail::await_arrivals(x, turn, 1, round, all)) return false;

@@ -131,15 +131,12 @@ PK_HD bool all_reduce_zero_copy(X& x, const Operation& op, const Reducer& reduce
   for (std::uint64_t done = 0; done < column.bytes; done += detail::kPiece) {
     const Part piece = clip(done, detail::kPiece, column.bytes);
     const std::uint64_t at = slice.begin + column.begin + piece.begin;
-    reducer.reduce(
-        x, piece.bytes, nranks,
+    detail::reduce_to_all<Mover>(
+        x, reducer, piece.bytes,
         [&](int source) -> const std::byte* {
           return (source == me ? op.send : view.at(source, op.send_offset)) + at;
         },
-        op.recv + at, scalars);
-    x.barrier();  // copies are dealt to threads otherwise than reductions
-    for (int step = 1; step < nranks; ++step)
-      Mover::copy(x, view.at(rank_at(view, step), op.recv_offset) + at, op.recv + at, piece.bytes);
+        op.recv + at, [&](int peer) { return view.at(peer, op.recv_offset) + at; }, scalars);
   }
   Mover::drain(x);
   detail::tell_once(x, turn, all);

@@ -21,7 +21,7 @@ TEST_CASE("a wake that is missed after rings for other words costs a short sleep
     Clock::time_point woken;
     bool ok = false;
     std::thread waiter([&] {
-      ok = lone.executor->wait_signal(1, 0, 1).ok();
+      ok = lone.executor->wait_signal({1, 0, 1}).ok();
       woken = Clock::now();
     });
     while (load_relaxed(&own->sleepers) == 0) std::this_thread::yield();

@@ -36,7 +36,39 @@ struct Pieces {
   }
 };
 
+/// Where the result goes: here, and to the same place of the first `peers` ranks behind this one.
+struct Targets {
+  std::byte* own;
+  std::byte* base = nullptr;  // rank 0's
+  std::int64_t stride = 0;
+  int rank = 0, nranks = 1, peers = 0;
+
+  template <class PlaceOf>
+  __device__ static Targets all(std::byte* own, const PlaceOf& place_of, int rank, int nranks) {
+    return {own, place_of(0), nranks > 1 ? place_of(1) - place_of(0) : 0, rank, nranks, nranks - 1};
+  }
+  template <class Unit>
+  __device__ __forceinline__ void store(std::uint64_t at, const Unit& unit) const {
+    *reinterpret_cast<Unit*>(own + at) = unit;
+    int peer = rank;
+#pragma unroll 1
+    for (int i = 0; i < peers; ++i) {
+      peer = peer + 1 < nranks ? peer + 1 : 0;
+      *reinterpret_cast<Unit*>(base + peer * stride + at) = unit;
+    }
+  }
+};
+
 namespace detail {
+
+/// Whether all of it is a multiple of `unit` bytes away from address 0.
+__device__ inline bool aligned(const Pieces& pieces, const Targets& targets, unsigned unit) {
+  const auto address =
+      reinterpret_cast<std::uintptr_t>(pieces.base) | static_cast<std::uintptr_t>(pieces.stride) |
+      reinterpret_cast<std::uintptr_t>(pieces.own) | reinterpret_cast<std::uintptr_t>(targets.own) |
+      reinterpret_cast<std::uintptr_t>(targets.base) | static_cast<std::uintptr_t>(targets.stride);
+  return address % unit == 0;
+}
 
 struct alignas(16) Vector {
   std::uint64_t words[2];
@@ -53,42 +85,31 @@ __device__ std::uint64_t load_elements(const std::byte* from, int count) {
   return word;
 }
 template <class T>
-__device__ void store_elements(std::byte* to, int count, std::uint64_t word) {
-  for (int i = 0; i < count; ++i) {
-    reinterpret_cast<numerics::BitsOf<T>*>(to)[i] =
-        static_cast<numerics::BitsOf<T>>(word >> (8 * sizeof(T) * i) % 64);
-  }
+__device__ void store_elements(const Targets& targets, std::uint64_t at, int count, std::uint64_t word) {
+  for (int i = 0; i < count; ++i)
+    targets.store(at + i * sizeof(T), static_cast<numerics::BitsOf<T>>(word >> (8 * sizeof(T) * i) % 64));
 }
 
-/// [begin, bytes) by words. Out of line: it is the way of what is short or not aligned, and of averages that overflow.
+/// The words at begin, begin + step, ... of this thread; the last one may be cut off by `end`. Out of line: it is the way of
+/// what is short or not aligned, and of averages that overflow.
 template <class T, class Op>
-__device__ __noinline__ void reduce_words(Pieces pieces, int nranks, std::byte* to, std::uint64_t begin,
-                                          std::uint64_t bytes, Scalars scalars) {
-  const auto address = reinterpret_cast<std::uintptr_t>(pieces.base) |
-                       static_cast<std::uintptr_t>(pieces.stride) |
-                       reinterpret_cast<std::uintptr_t>(pieces.own) | reinterpret_cast<std::uintptr_t>(to);
-  const bool aligned = address % 8 == 0;
-  for (std::uint64_t at = begin + threadIdx.x * 8; at < bytes; at += blockDim.x * std::uint64_t{8}) {
-    const int count = static_cast<int>((bytes - at < 8 ? bytes - at : 8) / sizeof(T));
-    const bool whole = aligned && bytes - at >= 8;
+__device__ __noinline__ void reduce_words(Pieces pieces, int nranks, Targets targets, std::uint64_t begin,
+                                          unsigned step, std::uint64_t end, Scalars scalars) {
+  const bool words = aligned(pieces, targets, 8);
+  for (std::uint64_t at = begin; at < end; at += step) {
+    const int count = static_cast<int>((end - at < 8 ? end - at : 8) / sizeof(T));
+    const bool whole = words && end - at >= 8;
     const auto word_of = [&](int rank) {
       const std::byte* const from = pieces(rank) + at;
       return whole ? *reinterpret_cast<const std::uint64_t*>(from) : load_elements<T>(from, count);
     };
     const std::uint64_t word = numerics::reduce_word<T, Op>(nranks, word_of, scalars);
     if (whole) {
-      *reinterpret_cast<std::uint64_t*>(to + at) = word;
+      targets.store(at, word);
     } else {
-      store_elements<T>(to + at, count, word);
+      store_elements<T>(targets, at, count, word);
     }
   }
-}
-
-template <class T, class Op>
-__device__ __noinline__ std::uint64_t reduce_word_again(Pieces pieces, int nranks, std::uint64_t at) {
-  return numerics::reduce_word<T, Op>(
-      nranks, [&](int rank) { return *reinterpret_cast<const std::uint64_t*>(pieces(rank) + at); },
-      numerics::NoScalars{});
 }
 
 // Vectors of a thread that are in flight together: what the registers hold beside their accumulators.
@@ -97,7 +118,7 @@ inline constexpr int kVectorsTogether = sizeof(T) == 1 ? 2 : 4;
 
 /// The vectors [begin, ...) of this thread, `step` bytes apart, as far as they lie before `end`.
 template <class T, class Op>
-__device__ __forceinline__ void reduce_some(const Pieces& pieces, int nranks, std::byte* to,
+__device__ __forceinline__ void reduce_some(const Pieces& pieces, int nranks, const Targets& targets,
                                             std::uint64_t begin, unsigned step, std::uint64_t end,
                                             const Scalars& scalars) {
   constexpr int kTogether = kVectorsTogether<T>;
@@ -105,7 +126,7 @@ __device__ __forceinline__ void reduce_some(const Pieces& pieces, int nranks, st
   const auto take = [&](int rank, auto is_first) {
     const std::uint64_t scalar = numerics::kUsesScalars<Op> ? scalars(rank) : 0;
     const std::byte* const from = pieces(rank) + begin;
-    Vector vectors[kTogether];
+    Vector vectors[kTogether] = {};
 #pragma unroll
     for (int k = 0; k < kTogether; ++k) {
       if (begin + k * step < end) vectors[k] = *reinterpret_cast<const Vector*>(from + k * step);
@@ -125,100 +146,121 @@ __device__ __forceinline__ void reduce_some(const Pieces& pieces, int nranks, st
   take(0, std::true_type{});
 #pragma unroll 1
   for (int rank = 1; rank < nranks; ++rank) take(rank, std::false_type{});
+  Vector results[kTogether];
+  bool good = true;
 #pragma unroll
   for (int k = 0; k < kTogether; ++k) {
-    if (begin + k * step >= end) break;
-    Vector result;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      result.words[half] = reducers[k][half].finish(nranks);
-      if constexpr (numerics::kMayRetry<T, Op>) {
-        if (!numerics::all_finite<T>(result.words[half])) [[unlikely]]
-          result.words[half] = reduce_word_again<T, Op>(pieces, nranks, begin + k * step + half * 8);
-      }
+      results[k].words[half] = reducers[k][half].finish(nranks);
+      if constexpr (numerics::kMayRetry<T, Op>)
+        good = good && numerics::all_finite<T>(results[k].words[half]);
     }
-    *reinterpret_cast<Vector*>(to + begin + k * step) = result;
+  }
+  if (numerics::kMayRetry<T, Op> && !good) [[unlikely]] {
+    const std::uint64_t own_end = begin + kTogether * step < end ? begin + kTogether * step : end;
+#pragma unroll 1
+    for (int half = 0; half < 2; ++half)
+      reduce_words<T, Op>(pieces, nranks, targets, begin + half * 8, step, own_end, scalars);
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < kTogether; ++k) {
+    if (begin + k * step < end) targets.store(begin + k * step, results[k]);
   }
 }
 
 template <class T, class Op>
-__device__ __forceinline__ void reduce_pieces(Pieces pieces, int nranks, std::byte* to, std::uint64_t bytes,
-                                              Scalars scalars) {
+__device__ __forceinline__ void reduce_pieces(const Pieces& pieces, int nranks, const Targets& targets,
+                                              std::uint64_t bytes, const Scalars& scalars) {
   if (!numerics::kUsesScalars<Op> && nranks == 1) {
-    if (pieces.own != to) copy_by_block(to, pieces.own, bytes);
+    if (pieces.own != targets.own) copy_by_block(targets.own, pieces.own, bytes);
     return;
   }
   __builtin_assume(numerics::kUsesScalars<Op> || nranks > 1);
-  const auto address = reinterpret_cast<std::uintptr_t>(pieces.base) |
-                       static_cast<std::uintptr_t>(pieces.stride) |
-                       reinterpret_cast<std::uintptr_t>(pieces.own) | reinterpret_cast<std::uintptr_t>(to);
   std::uint64_t done = 0;
-  if (address % sizeof(Vector) == 0) {
+  if (aligned(pieces, targets, sizeof(Vector))) {
     done = bytes / sizeof(Vector) * sizeof(Vector);
     const unsigned step = blockDim.x * sizeof(Vector);
 #pragma unroll 1
     for (std::uint64_t begin = threadIdx.x * sizeof(Vector); begin < done;
          begin += kVectorsTogether<T> * step)
-      reduce_some<T, Op>(pieces, nranks, to, begin, step, done, scalars);
+      reduce_some<T, Op>(pieces, nranks, targets, begin, step, done, scalars);
   }
-  if (done < bytes) reduce_words<T, Op>(pieces, nranks, to, done, bytes, scalars);
+  if (done < bytes) {
+    reduce_words<T, Op>(pieces, nranks, targets, done + threadIdx.x * 8, blockDim.x * 8, bytes, scalars);
+  }
+}
+
+template <class T>
+__device__ __noinline__ void reduce_pieces_by(numerics::ReduceKind kind, Pieces pieces, int nranks,
+                                              Targets targets, std::uint64_t bytes, Scalars scalars) {
+  using enum numerics::ReduceKind;
+  switch (kind) {
+    case kSum:
+      return reduce_pieces<T, numerics::Sum>(pieces, nranks, targets, bytes, scalars);
+    case kProd:
+      return reduce_pieces<T, numerics::Prod>(pieces, nranks, targets, bytes, scalars);
+    case kMax:
+      return reduce_pieces<T, numerics::Max>(pieces, nranks, targets, bytes, scalars);
+    case kMin:
+      return reduce_pieces<T, numerics::Min>(pieces, nranks, targets, bytes, scalars);
+    case kAvg:
+      return reduce_pieces<T, numerics::Avg>(pieces, nranks, targets, bytes, scalars);
+    case kPreMulSum:
+      return reduce_pieces<T, numerics::PreMulSum>(pieces, nranks, targets, bytes, scalars);
+  }
 }
 
 }  // namespace detail
 
-/// The reducer of the direct schedules for one type and operation: inlined wherever the schedules reduce.
-template <class T, class Op>
-class InlineReduction {
+/// What the reducers of the direct schedules share. `Derived` has run(pieces, nranks, targets, bytes, scalars).
+template <class Derived>
+class BulkReduction {
  public:
   static constexpr bool kReduces = true;
 
   template <class X, class Sources>
   __device__ void reduce(X& x, std::uint64_t bytes, int nranks, const Sources& sources, std::byte* to,
                          const Scalars& scalars) const {
-    detail::reduce_pieces<T, Op>(Pieces::of(sources, x.view().rank, nranks), nranks, to, bytes, scalars);
+    run(x, bytes, nranks, sources, {to}, scalars);
+  }
+  /// Straight from the registers to all ranks.
+  template <class X, class Sources, class PlaceOf>
+  __device__ void reduce_to_all(X& x, std::uint64_t bytes, int nranks, const Sources& sources, std::byte* to,
+                                const PlaceOf& place_of, const Scalars& scalars) const {
+    run(x, bytes, nranks, sources, Targets::all(to, place_of, x.view().rank, nranks), scalars);
+  }
+
+ private:
+  template <class X, class Sources>
+  __device__ void run(X& x, std::uint64_t bytes, int nranks, const Sources& sources, const Targets& targets,
+                      const Scalars& scalars) const {
+    static_cast<const Derived&>(*this).run(Pieces::of(sources, x.view().rank, nranks), nranks, targets, bytes,
+                                           scalars);
     x.stored();
   }
 };
 
-namespace detail {
-
-template <class T>
-__device__ __noinline__ void reduce_pieces_by(numerics::ReduceKind kind, Pieces pieces, int nranks,
-                                              std::byte* to, std::uint64_t bytes, Scalars scalars) {
-  using enum numerics::ReduceKind;
-  switch (kind) {
-    case kSum:
-      return reduce_pieces<T, numerics::Sum>(pieces, nranks, to, bytes, scalars);
-    case kProd:
-      return reduce_pieces<T, numerics::Prod>(pieces, nranks, to, bytes, scalars);
-    case kMax:
-      return reduce_pieces<T, numerics::Max>(pieces, nranks, to, bytes, scalars);
-    case kMin:
-      return reduce_pieces<T, numerics::Min>(pieces, nranks, to, bytes, scalars);
-    case kAvg:
-      return reduce_pieces<T, numerics::Avg>(pieces, nranks, to, bytes, scalars);
-    case kPreMulSum:
-      return reduce_pieces<T, numerics::PreMulSum>(pieces, nranks, to, bytes, scalars);
-  }
-}
-
-}  // namespace detail
-
-/// The same for one type and an operation known at run time. One call for all schedules and operations: a kernel for each
-/// pair takes 3 s to compile, and a call saves some hundred bytes of registers for each thread.
-template <class T>
-class CalledReduction {
+/// For one type and operation: inlined wherever the schedules reduce.
+template <class T, class Op>
+class InlineReduction : public BulkReduction<InlineReduction<T, Op>> {
  public:
-  static constexpr bool kReduces = true;
+  __device__ void run(const Pieces& pieces, int nranks, const Targets& targets, std::uint64_t bytes,
+                      const Scalars& scalars) const {
+    detail::reduce_pieces<T, Op>(pieces, nranks, targets, bytes, scalars);
+  }
+};
 
+/// For one type and an operation known at run time. One call for all schedules and operations: a kernel for each pair takes
+/// seconds to compile, and a call saves some hundred bytes of registers for each thread.
+template <class T>
+class CalledReduction : public BulkReduction<CalledReduction<T>> {
+ public:
   __device__ explicit CalledReduction(numerics::ReduceKind kind) : kind_(kind) {}
-
-  template <class X, class Sources>
-  __device__ void reduce(X& x, std::uint64_t bytes, int nranks, const Sources& sources, std::byte* to,
-                         const Scalars& scalars) const {
-    detail::reduce_pieces_by<T>(kind_, Pieces::of(sources, x.view().rank, nranks), nranks, to, bytes,
-                                scalars);
-    x.stored();
+  __device__ void run(const Pieces& pieces, int nranks, const Targets& targets, std::uint64_t bytes,
+                      const Scalars& scalars) const {
+    detail::reduce_pieces_by<T>(kind_, pieces, nranks, targets, bytes, scalars);
   }
 
  private:
