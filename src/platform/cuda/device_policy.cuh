@@ -243,11 +243,13 @@ class DevicePolicy {
       }
       if (all || failed()) break;
       if (spins % kSpinsPerLook == 0) [[unlikely]] {
-        int missing = 0;
-        const Packet* packet = from[0];
+        // At one of the missing ones, at each in turn.
+        const int turn = static_cast<int>(spins / kSpinsPerLook % kTogether);
+        int missing = -1;
+        const Packet* packet = nullptr;
 #pragma unroll
         for (int i = 0; i < kTogether; ++i) {
-          if (first + i < view_.nranks && seen[i].tag != tag) {
+          if (first + i < view_.nranks && seen[i].tag != tag && (missing < 0 || i <= turn)) {
             missing = i;
             packet = from[i];
           }
