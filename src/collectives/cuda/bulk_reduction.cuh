@@ -174,7 +174,7 @@ template <class T, class Op>
 __device__ __forceinline__ void reduce_pieces(const Pieces& pieces, int nranks, const Targets& targets,
                                               std::uint64_t bytes, const Scalars& scalars) {
   if (!numerics::kUsesScalars<Op> && nranks == 1) {
-    if (pieces.own != targets.own) copy_by_block(targets.own, pieces.own, bytes);
+    if (pieces.own != targets.own) copy_by_block<kVectorsTogether<T>>(targets.own, pieces.own, bytes);
     return;
   }
   __builtin_assume(numerics::kUsesScalars<Op> || nranks > 1);

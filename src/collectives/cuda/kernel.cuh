@@ -9,14 +9,14 @@
 #include "platform/cuda/device_policy.cuh"
 #include "protocol/layout.hpp"
 
-/// A kernel that runs `...` with the policy `x` for `ranks` ranks (0: any) and its last parameter `type name`.
-#define PK_KERNEL_WITH(kernel_name, ranks, type, name, ...)                                             \
+/// A kernel that runs `...` with the policy `x` and its last parameter `type name`.
+#define PK_KERNEL_WITH(kernel_name, policy, type, name, ...)                                            \
   extern "C" __global__ void __launch_bounds__(512, 1) kernel_name(                                     \
       const __grid_constant__ pkcomm::View view, const __grid_constant__ pkcomm::cuda::DeviceLink link, \
       const __grid_constant__ type name) {                                                              \
-    pkcomm::cuda::DevicePolicy<ranks> x(view, link);                                                    \
+    policy x(view, link);                                                                               \
     __VA_ARGS__;                                                                                        \
   }
-/// The same for a collective `op`.
+/// The same for a collective `op` of `ranks` ranks (0: any).
 #define PK_KERNEL(kernel_name, ranks, ...) \
-  PK_KERNEL_WITH(kernel_name, ranks, pkcomm::Operation, op, __VA_ARGS__)
+  PK_KERNEL_WITH(kernel_name, pkcomm::cuda::DevicePolicy<ranks>, pkcomm::Operation, op, __VA_ARGS__)

@@ -11,6 +11,8 @@
 namespace pkcomm::cuda {
 namespace {
 
+using CopyingPolicy = DevicePolicy<0, 8>;  // few CTAs copy, so that each has to do more at once
+
 constexpr int kIdleRoundsPerLook = 64;  // over a CTA's lanes, between two looks at what else may end the wait
 
 /// A CTA serves every ctas()-th lane, in turns and by steps that do not wait; what is known of each is in shared memory.
@@ -24,7 +26,7 @@ class Transfers {
     __device__ bool open() const { return next < end; }
   };
 
-  __device__ Transfers(DevicePolicy<>& x, const TransferBatch<kMost>& batch, State* states)
+  __device__ Transfers(CopyingPolicy& x, const TransferBatch<kMost>& batch, State* states)
       : x_(x), batch_(batch), states_(states) {
     const int cta = x.cta(), ctas = x.ctas();
     lanes_ = batch.lanes > cta ? static_cast<std::uint64_t>((batch.lanes - cta + ctas - 1) / ctas) : 0;
@@ -92,14 +94,14 @@ class Transfers {
     return true;
   }
 
-  DevicePolicy<>& x_;
+  CopyingPolicy& x_;
   const TransferBatch<kMost>& batch_;
   State* const states_;
   std::uint64_t lanes_;
 };
 
 template <int kMost>
-__device__ __forceinline__ void pairwise(DevicePolicy<>& x, const TransferBatch<kMost>& batch) {
+__device__ __forceinline__ void pairwise(CopyingPolicy& x, const TransferBatch<kMost>& batch) {
   __shared__ typename Transfers<kMost>::State states[kMost];
   Transfers<kMost> transfers(x, batch, states);
   if (batch.op.collective == Collective::kAllToAllV) {
@@ -117,8 +119,8 @@ __device__ __forceinline__ void pairwise(DevicePolicy<>& x, const TransferBatch<
 using namespace pkcomm;
 using namespace pkcomm::cuda;
 
-PK_KERNEL_WITH(pkcomm_pairwise_few, 0, TransferBatch<kFewTransfers>, batch, pairwise(x, batch))
-PK_KERNEL_WITH(pkcomm_pairwise_many, 0, TransferBatch<kManyTransfers>, batch, pairwise(x, batch))
-PK_KERNEL_WITH(pkcomm_put, 0, PutWork, work, put_bytes(x, work))
-PK_KERNEL_WITH(pkcomm_signal, 0, SignalWork, work, raise_signal(x, work))
-PK_KERNEL_WITH(pkcomm_wait_signal, 0, WaitSignalWork, work, await_signal(x, work))
+PK_KERNEL_WITH(pkcomm_pairwise_few, CopyingPolicy, TransferBatch<kFewTransfers>, batch, pairwise(x, batch))
+PK_KERNEL_WITH(pkcomm_pairwise_many, CopyingPolicy, TransferBatch<kManyTransfers>, batch, pairwise(x, batch))
+PK_KERNEL_WITH(pkcomm_put, CopyingPolicy, PutWork, work, put_bytes(x, work))
+PK_KERNEL_WITH(pkcomm_signal, CopyingPolicy, SignalWork, work, raise_signal(x, work))
+PK_KERNEL_WITH(pkcomm_wait_signal, CopyingPolicy, WaitSignalWork, work, await_signal(x, work))

@@ -9,11 +9,8 @@ namespace pkcomm::cuda {
 
 namespace detail {
 
-inline constexpr int kCopiesTogether =
-    4;  // 32 KiB a block of 512 threads: what the way to a peer and back holds
-
 // target[i] = unit_at(source + i) for i < n, by all threads of the block.
-template <class Unit, class UnitAt>
+template <int kTogether, class Unit, class UnitAt>
 __device__ __forceinline__ void copy_units(Unit* target, const Unit* source, std::uint64_t n,
                                            const UnitAt& unit_at) {
   const Unit* const end = source + n;
@@ -21,14 +18,14 @@ __device__ __forceinline__ void copy_units(Unit* target, const Unit* source, std
   source += threadIdx.x;
   target += threadIdx.x;
 #pragma unroll 1
-  for (; source < end; source += kCopiesTogether * step, target += kCopiesTogether * step) {
-    Unit units[kCopiesTogether];
+  for (; source < end; source += kTogether * step, target += kTogether * step) {
+    Unit units[kTogether];
 #pragma unroll
-    for (int k = 0; k < kCopiesTogether; ++k) {
+    for (int k = 0; k < kTogether; ++k) {
       if (source + k * step < end) units[k] = unit_at(source + k * step);
     }
 #pragma unroll
-    for (int k = 0; k < kCopiesTogether; ++k) {
+    for (int k = 0; k < kTogether; ++k) {
       if (source + k * step < end) target[k * step] = units[k];
     }
   }
@@ -37,6 +34,8 @@ __device__ __forceinline__ void copy_units(Unit* target, const Unit* source, std
 }  // namespace detail
 
 /// Inlined, since what a call saves of the registers would be copied as well, for every thread.
+/// kTogether: loads of a thread in flight, 16 bytes each where `to` and `from` are alike modulo 16.
+template <int kTogether>
 __device__ __forceinline__ void copy_by_block(std::byte* to, const std::byte* from, std::uint64_t bytes) {
   const auto skew = [](const std::byte* a, std::uint64_t unit) {
     return reinterpret_cast<std::uintptr_t>(a) % unit;
@@ -48,8 +47,9 @@ __device__ __forceinline__ void copy_by_block(std::byte* to, const std::byte* fr
   const std::uint64_t head = to_boundary < bytes ? to_boundary : bytes;
   std::uint64_t n = (bytes - head) / unit;
   if (vectors) {
-    detail::copy_units(reinterpret_cast<uint4*>(to + head), reinterpret_cast<const uint4*>(from + head), n,
-                       [](const uint4* vector) { return *vector; });
+    detail::copy_units<kTogether>(reinterpret_cast<uint4*>(to + head),
+                                  reinterpret_cast<const uint4*>(from + head), n,
+                                  [](const uint4* vector) { return *vector; });
   } else {
     // A word of the target lies across two of the source. None but words within `from` are read: the first and the last
     // word of the target are left to the bytes where they would need others.
@@ -60,10 +60,10 @@ __device__ __forceinline__ void copy_by_block(std::byte* to, const std::byte* fr
     const auto* const source = reinterpret_cast<const std::uint64_t*>(from + head - shift);
     auto* const target = reinterpret_cast<std::uint64_t*>(to + head);
     const int down = static_cast<int>(shift) * 8;
-    detail::copy_units(target + first, source + first, n > first ? n - first : 0,
-                       [down](const std::uint64_t* word) {
-                         return down == 0 ? *word : word[0] >> down | word[1] << (64 - down);
-                       });
+    detail::copy_units<kTogether>(target + first, source + first, n > first ? n - first : 0,
+                                  [down](const std::uint64_t* word) {
+                                    return down == 0 ? *word : word[0] >> down | word[1] << (64 - down);
+                                  });
     if (skips && n > 0) {
 #pragma unroll 1
       for (std::uint64_t i = head + threadIdx.x; i < head + 8; i += blockDim.x) to[i] = from[i];

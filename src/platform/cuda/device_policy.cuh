@@ -22,8 +22,10 @@
 
 namespace pkcomm::cuda {
 
-/// kRanks: the communicator's ranks where a kernel is compiled for that number alone, 0 for any.
-template <int kRanksOrAny = 0>
+/// kRanks: the communicator's ranks where a kernel is compiled for that number alone, 0 for any. kCopiesTogether: loads of
+/// a thread that a copy keeps in flight. 4 of 512 threads, 32 KiB, are what the way to a peer and back holds where many CTAs
+/// copy.
+template <int kRanksOrAny = 0, int kCopiesTogether = 4>
 class DevicePolicy {
  public:
   static constexpr int kRanks = kRanksOrAny;
@@ -166,7 +168,7 @@ class DevicePolicy {
   }
 
   __device__ void copy(std::byte* to, const std::byte* from, std::uint64_t bytes) {
-    copy_by_block(to, from, bytes);
+    copy_by_block<kCopiesTogether>(to, from, bytes);
     pending_ = true;
   }
   /// The block has stored something by other means than this policy.
