@@ -16,6 +16,7 @@ namespace {
 constexpr std::uint64_t kMostTogether = 12;
 
 void check_mix(int nranks, std::uint64_t operations, std::uint64_t seed) {
+  reserve_visible(std::size_t{1} << 30);
   run_world(nranks, [&](Rank& self) {
     pkcommStream_t other = nullptr;
     if (!self.ok(pkcommStreamCreate(&other), "stream")) return;

@@ -40,6 +40,7 @@ bool all_right(std::deque<MixedCall>& calls, std::uint64_t round) {
 TEST_CASE("a graph of every collective is replayed with other data, between eager calls", "[gpu][graph]") {
   const int nranks = gpu_ranks();
   const std::vector<std::uint64_t> numbers = calls_of_every_kind(nranks, 3);
+  reserve_visible(std::size_t{1} << 30);
   std::barrier all_are_ready(nranks);
   run_world(nranks, [&](Rank& self) {
     const std::vector<MixedCall::Heap> blocks = heaps(self, numbers.size() + 1);
@@ -63,6 +64,7 @@ TEST_CASE("a graph of every collective is replayed with other data, between eage
 TEST_CASE("a graph may fork to a second stream and join it", "[gpu][graph]") {
   const int nranks = gpu_ranks();
   const std::vector<std::uint64_t> numbers = calls_of_every_kind(nranks, 2);
+  reserve_visible(std::size_t{1} << 30);
   std::barrier all_are_ready(nranks);
   run_world(nranks, [&](Rank& self) {
     const std::vector<MixedCall::Heap> blocks = heaps(self, numbers.size());
@@ -96,6 +98,7 @@ TEST_CASE("a random mix of collectives in graphs equals the serial reference", "
   const std::uint64_t operations = test_setting("OPERATIONS").value_or(2000);
   const std::uint64_t seed = test_setting("SEED").value_or(1);
   CAPTURE(operations, seed);
+  reserve_visible(std::size_t{1} << 30);
   std::barrier all_are_ready(nranks);
   run_world(nranks, [&](Rank& self) {
     const std::vector<MixedCall::Heap> blocks = heaps(self, kTogether);

@@ -81,6 +81,7 @@ class Crew {
   /// Starts `count` more; they are numbered from 0 in the order of their start. A body that returns ends its process by
   /// _exit(0); one that wants exit handlers or another code calls exit(), after report().
   void start(int count, const Body& body) {
+    (void)device_count();  // asked once, for all of them
     for (int i = 0; i < count; ++i) {
       const auto number = static_cast<int>(members_.size());
       REQUIRE(number < kMost);

@@ -6,6 +6,7 @@
 
 #include "perf_program.hpp"
 #include "pkcomm/pkcomm.h"
+#include "support/platform.hpp"
 
 using namespace pkcomm::test;
 
@@ -114,7 +115,7 @@ int keep_handlers() {
   struct sigaction before[NSIG] = {};
   for (int signal = 1; signal < NSIG; ++signal) (void)sigaction(signal, nullptr, &before[signal]);
   pkcommComm_t comms[2] = {};
-  if (pkcommCommInitAll(comms, 2, nullptr) != pkcommSuccess) return 2;
+  if (pkcommCommInitAll(comms, 2, devices_of(2).data()) != pkcommSuccess) return 2;
   for (int signal = 1; signal < NSIG; ++signal) {
     struct sigaction now {};
     (void)sigaction(signal, nullptr, &now);

@@ -15,11 +15,13 @@ namespace pkcomm::test {
 
 namespace {
 
-constexpr std::size_t kGranule = 256, kPiece = std::size_t{256} << 20;
+constexpr std::size_t kGranule = 256;
+// Pinning takes a second a GiB, device memory no time.
+constexpr std::size_t kVisiblePiece = std::size_t{256} << 20, kDevicePiece = std::size_t{1} << 30;
 
 class Pieces {
  public:
-  explicit Pieces(void* (*make)(std::size_t)) : make_(make) {}
+  Pieces(void* (*make)(std::size_t), std::size_t least) : make_(make), least_(least) {}
 
   /// Has `bytes` in one place.
   void prepare(std::size_t bytes) {
@@ -49,11 +51,12 @@ class Pieces {
 
  private:
   void cut_from(std::size_t at_least) {
-    left_ = std::max(at_least, kPiece);
+    left_ = std::max(at_least, least_);
     next_ = static_cast<std::byte*>(make_(left_));
   }
 
   void* (*const make_)(std::size_t);
+  const std::size_t least_;  // bytes of a piece
   std::mutex mutex_;
   std::byte* next_ = nullptr;
   std::size_t left_ = 0;
@@ -62,14 +65,15 @@ class Pieces {
 };
 
 Pieces& visible() {
-  static Pieces& pieces = *new Pieces(&cuda_allocate_pinned);  // outlives everything that exits late
+  static Pieces& pieces =
+      *new Pieces(&cuda_allocate_pinned, kVisiblePiece);  // outlives everything that exits late
   return pieces;
 }
 Pieces& of_device(int device) {
   static auto& pieces = *new std::map<int, Pieces>();
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  return pieces.try_emplace(device, &cuda_allocate_device).first->second;
+  return pieces.try_emplace(device, &cuda_allocate_device, kDevicePiece).first->second;
 }
 
 thread_local int current_device = 0;

@@ -47,7 +47,7 @@ class Memory {
       begin_ = block_.data();
     }
     if (begin_ == nullptr) begin_ = host_.data();
-    upload();
+    upload_now();
   }
   /// In with_guards(bytes) bytes of the heap that the test has, aligned as they are.
   Memory(Rank& self, std::byte* heap, std::size_t bytes)
@@ -56,7 +56,7 @@ class Memory {
         before_(kAligned),
         host_(with_guards(bytes), kPoison),
         begin_(heap) {
-    upload();
+    upload_now();
   }
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -80,10 +80,10 @@ class Memory {
   void download() {
     if (begin_ != host_.data()) copy_on(stream_, host_.data(), begin_, host_.size());
   }
-  /// Sets every byte, uploaded.
+  /// Sets every byte, here and there, while nothing is under way on the stream.
   void fill(std::byte value) {
     std::memset(host(), static_cast<int>(value), bytes_);
-    upload();
+    upload_now();
   }
   /// After a download: the first `bytes` bytes may have any value, everything else is as it was made.
   bool guards_intact(std::size_t bytes) const {
@@ -96,6 +96,13 @@ class Memory {
 
  private:
   static constexpr std::size_t kAligned = 256;
+
+  /// The test may write to host() again when this returns.
+  void upload_now() {
+    if (begin_ == host_.data()) return;
+    upload();
+    (void)pkcommStreamSynchronize(stream_);
+  }
 
   const pkcommStream_t stream_;
   const std::size_t bytes_, before_;

@@ -96,6 +96,15 @@ bool a_device_each(int nranks) {
   return enough;
 }
 
+bool fits_devices(int nranks) {
+  // A device starts kernels from 32 queues (CUDA_DEVICE_MAX_CONNECTIONS), and copies need some.
+  constexpr int kMost = 20;
+  const int each = (nranks + device_count() - 1) / device_count();
+  if (each > kMost)
+    WARN("skipped: " << nranks << " ranks are " << each << " a device, " << kMost << " can run at once");
+  return each <= kMost;
+}
+
 bool can_force(const std::string& algorithm) {
   // What CUDA lacks: no kernels have been written for these.
   return !on_cuda() ||

@@ -37,6 +37,10 @@ bool only_on_host(const char* why);
 /// device, and all ranks of a device have one default stream. False, after saying so, where `nranks` are too many.
 bool a_device_each(int nranks);
 
+/// For many ranks: kernels of all of them must run at the same time. False, after saying so, where a device would have more
+/// ranks than that.
+bool fits_devices(int nranks);
+
 /// Whether PKCOMM_ALGORITHM can force `algorithm` on this platform; a rule, as "^multimem_emulated", always can.
 bool can_force(const std::string& algorithm);
 /// All that can be forced, and first the empty name, which leaves the choice to the dispatcher.

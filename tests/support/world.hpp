@@ -146,6 +146,7 @@ inline pkcommConfig_t limited_config() {
 /// Runs `body` on `nranks` ranks; fails the test if any of them found something wrong.
 inline void run_world(int nranks, const std::function<void(Rank&)>& body,
                       pkcommConfig_t config = limited_config()) {
+  (void)device_count();  // asked before there are threads
   pkcommUniqueId id;
   REQUIRE(pkcommGetUniqueId(&id) == pkcommSuccess);
   Failures failures;
