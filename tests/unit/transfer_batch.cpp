@@ -1,5 +1,6 @@
 // Groups of sends and receives as launches: every transfer once, in the order of its lane.
 #include "collectives/cuda/transfer_batch.hpp"
+
 #include "support/catch.hpp"
 
 using namespace pkcomm;

@@ -184,7 +184,17 @@ void CudaBackend::rule(pkcommResult_t result, int rank) {
 }
 
 void CudaBackend::rank_died(int rank) { rule(pkcommRemoteError, rank); }
-void CudaBackend::abort() { rule(pkcommAborted, rank()); }
+
+void CudaBackend::abort() {
+  rule(pkcommAborted, rank());
+  // A running kernel tells the peers as well; here there may be none. Who has been told of something else keeps that.
+  const std::uint64_t poison = __atomic_load_n(&words_->verdict, __ATOMIC_RELAXED);
+  for (int peer = 0; peer < options_.view.nranks; ++peer) {
+    std::uint64_t* const word = &options_.view.control(peer)->poison;
+    if (peer == rank() || copy_of<std::uint64_t>(word) != 0) continue;
+    log_if_failed(device_.write(reinterpret_cast<std::byte*>(word), &poison, sizeof poison));
+  }
+}
 
 void CudaBackend::leave() {
   finish();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/log.hpp"
 #include "collectives/backend.hpp"
 #include "collectives/cuda/stream_order.hpp"
 #include "platform/cuda/device.hpp"
@@ -56,11 +57,17 @@ class CudaBackend final : public Backend {
 
   void rule(pkcommResult_t result, int rank);
   void remember(Status status) const;
-  Status words_of_error() const;
+  /// What a record says, in the words of the rank that wrote it.
+  Status words_of(const ErrorRecord& error, int rank) const;
+  Status words_of_poison(pkcommResult_t result, int peer) const;
   Status words_of_verdict(std::uint64_t verdict) const;
   /// Of device memory, this rank's or a peer's.
   template <class T>
-  T copy_of(const void* address) const;
+  T copy_of(const void* address) const {
+    T copy{};
+    log_if_failed(device_.read(&copy, static_cast<const std::byte*>(address), sizeof copy));
+    return copy;
+  }
 
   const BackendOptions options_;
   const Driver& driver_;

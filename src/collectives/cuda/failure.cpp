@@ -20,18 +20,11 @@ std::uint64_t acquire(const std::uint64_t& word) { return __atomic_load_n(&word,
 
 }  // namespace
 
-template <class T>
-T CudaBackend::copy_of(const void* address) const {
-  T copy{};
-  log_if_failed(device_.read(&copy, static_cast<const std::byte*>(address), sizeof copy));
-  return copy;
-}
-
 Status CudaBackend::failure() const {
   if (!failed_.load(std::memory_order_acquire)) {
     // Acquire half of [error]: the record is complete.
     if (acquire(words_->error.complete) != 0) {
-      remember(words_of_error());
+      remember(words_of(words_->error, rank()));
     } else if (const std::uint64_t verdict = acquire(words_->verdict); verdict != 0) {
       remember(words_of_verdict(verdict));
     } else {
@@ -46,10 +39,7 @@ Status CudaBackend::look() {
   if (Status known = failure(); !known.ok()) return known;
   // A rank whose kernels all ended well hears of its peers' failures by their poison alone.
   const auto poison = copy_of<std::uint64_t>(&options_.view.control(rank())->poison);
-  if (poison != 0) {
-    const auto [result, peer] = split(poison);
-    remember(Status(result, reports_.gave_up(peer, pkcommGetErrorString(result))));
-  }
+  if (poison != 0) remember(words_of_poison(split(poison).result, split(poison).rank));
   return failure();
 }
 
@@ -66,36 +56,48 @@ Status CudaBackend::words_of_verdict(std::uint64_t verdict) const {
   return Status(result, result == pkcommAborted ? reports_.aborted() : reports_.gave_up(rank, ""));
 }
 
-Status CudaBackend::words_of_error() const {
+Status CudaBackend::words_of_poison(pkcommResult_t result, int peer) const {
+  // The peer's own record, where its kernels and not its host gave up.
   const View& view = options_.view;
-  const ErrorRecord& error = words_->error;
+  const auto words = copy_of<DeviceWords>(view.at(peer, view.layout.own));
+  const ErrorRecord& error = words.error;
+  const bool own_words =
+      error.complete != 0 && error.cause != Cause::kPoison && error.cause != Cause::kVerdict;
+  if (own_words) return Status(result, reports_.gave_up(peer, words_of(error, peer).message()));
+  if (result == pkcommAborted) return Status(result, Reports(peer, options_.pids, &describe_call).aborted());
+  return Status(result, reports_.gave_up(peer, pkcommGetErrorString(result)));
+}
+
+Status CudaBackend::words_of(const ErrorRecord& error, int rank) const {
+  const View& view = options_.view;
+  const Reports reports(rank, options_.pids, &describe_call);
   switch (error.cause) {
     case Cause::kVerdict:
       return words_of_verdict(acquire(words_->verdict));
     case Cause::kPoison:
-      return Status(error.result, reports_.gave_up(error.peer, pkcommGetErrorString(error.result)));
+      return words_of_poison(error.result, error.peer);
     case Cause::kLeft:
-      return Status(error.result, reports_.left(error.peer));
+      return Status(error.result, reports.left(error.peer));
     case Cause::kConcurrent:
       return Status(error.result,
-                    "rank " + std::to_string(rank()) + ": operation " + std::to_string(error.operation) +
+                    "rank " + std::to_string(rank) + ": operation " + std::to_string(error.operation) +
                         " started beside another one of this communicator; replays of graphs on "
                         "several streams must be ordered by their user");
     case Cause::kMismatch:
       if (error.operation == 0) {
-        return Status(error.result, reports_.rank_name(error.peer) + " sends " + std::to_string(error.seen) +
-                                        " bytes, this rank (" + std::to_string(rank()) + ") receives " +
+        return Status(error.result, reports.rank_name(error.peer) + " sends " + std::to_string(error.seen) +
+                                        " bytes, this rank (" + std::to_string(rank) + ") receives " +
                                         std::to_string(error.wanted));
       }
       return Status(error.result,
-                    reports_.mismatch(error.peer, copy_of<CallRecords>(view.call(error.peer, 0)),
-                                      copy_of<CallRecords>(view.call(rank(), 0)), error.operation));
+                    reports.mismatch(error.peer, copy_of<CallRecords>(view.call(error.peer, 0)),
+                                     copy_of<CallRecords>(view.call(rank, 0)), error.operation));
     case Cause::kDeadline: {
-      auto call = copy_of<CallRecord>(view.call(rank(), error.operation));
+      auto call = copy_of<CallRecord>(view.call(rank, error.operation));
       if (operation_of(call.word) != error.operation) call = CallRecord{};
-      const auto entered = copy_of<std::uint64_t>(view.progress(rank(), error.peer));
+      const auto entered = copy_of<std::uint64_t>(view.progress(rank, error.peer));
       const Reports::Awaited awaited{error.peer, operation_of(entered)};
-      return Status(error.result, reports_.timeout(call, {&awaited, 1}, error.phase, options_.timeout_ms));
+      return Status(error.result, reports.timeout(call, {&awaited, 1}, error.phase, options_.timeout_ms));
     }
   }
   return Status(pkcommInternalError, "the device gives a cause that this host does not know");

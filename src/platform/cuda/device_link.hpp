@@ -28,11 +28,12 @@ struct ErrorRecord {
   char phase[32];
 };
 
-/// A rank's words that nobody else touches, in its own device's memory. Zero before the first launch.
+/// A rank's words in its own device's memory, at Layout::own. Zero before the first launch.
 struct DeviceWords {
   std::uint64_t begun;          // operations that have begun, ever
   std::uint64_t error_claimed;  // who writes the error record
   std::uint32_t ctas_left;      // CTAs that have left the running operation
+  ErrorRecord error;            // the same record again, for the peers' hosts
 };
 
 /// What a kernel needs of its rank's communicator beside the View. By value.

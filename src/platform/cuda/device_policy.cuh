@@ -63,10 +63,14 @@ class DevicePolicy {
     static_assert(offsetof(ControlBlock, heard) == offsetof(ControlBlock, epoch) + 8);
     const ptx::Pair words = ptx::load_pair_relaxed_gpu(&view_.control(view_.rank)->epoch);
     begun_ = ptx::load_relaxed_gpu(&link_.words->begun);
+    poison_ = ptx::load_relaxed_sys(&view_.control(view_.rank)->poison);
     heard_ = words.second;
     return words.first;
   }
-  __device__ std::uint64_t heard() const { return heard_; }
+  __device__ std::uint64_t heard() {
+    heed_poison();
+    return heard_;
+  }
   __device__ void enters(std::uint64_t word) { entered_ = word; }
   /// The last thread of the block has the least to do besides.
   __device__ void record(const CallRecord& call) {
@@ -77,6 +81,7 @@ class DevicePolicy {
   /// Relaxed where it orders nothing but writes after reads that have returned; else release, acquired by await().
   template <bool ordered>
   __device__ void announce(std::uint64_t* word, std::uint64_t value, int) {
+    heed_poison();
     if (failed()) return;
     if (threadIdx.x == 0 && !counted_) {
       counted_ = true;
@@ -200,6 +205,16 @@ class DevicePolicy {
     if (started_ns == 0) fail();
   }
 
+  /// Nothing begins once a peer has given up: the communicator has failed. Looked at as late as the epoch, with which it
+  /// was loaded.
+  __device__ void heed_poison() {
+    if (poison_ == 0 || failed()) [[likely]]
+      return;
+    give_up(given_, link_, Cause::kPoison, static_cast<pkcommResult_t>(poison_ >> 32),
+            static_cast<int>(static_cast<std::uint32_t>(poison_)) - 1, "start", operation_of(entered_), 0,
+            poison_);
+    fail();
+  }
   __device__ bool compare(const std::uint64_t* word, std::uint64_t wanted, int peer, bool later_will_do) {
     if (alone_ || threadIdx.x == 0) {
       const std::uint64_t seen = ptx::load_acquire_sys(word);
@@ -272,6 +287,7 @@ class DevicePolicy {
   std::uint64_t entered_ = 0;  // word of the running operation; 0: it has no number
   std::uint64_t heard_ = 0;    // and kGaveUp once failed: one word, not looked at before it is needed
   std::uint64_t begun_ = 0;    // operations begun before this one
+  std::uint64_t poison_ = 0;   // as it was when the kernel began
   bool counted_ = false;       // in begun
   bool pending_ = false;       // the block has done something since its last barrier
   bool alone_ = false;         // inside each()

@@ -29,19 +29,22 @@ __device__ __noinline__ inline void give_up(const View& view, const DeviceLink& 
                                             std::uint64_t seen) {
   if (ptx::exchange_if_equal_release_gpu(&link.words->error_claimed, 0, 1) != 0) return;
   ptx::store_relaxed_sys(&view.control(view.rank)->heard, kGaveUp);
-  ErrorRecord& error = *link.error;
-  error.operation = operation;
-  error.wanted = wanted;
-  error.seen = seen;
-  error.result = result;
-  error.cause = cause;
-  error.peer = peer;
-  int i = 0;
 #pragma unroll 1
-  for (; i + 1 < static_cast<int>(sizeof error.phase) && phase[i] != '\0'; ++i) error.phase[i] = phase[i];
-  error.phase[i] = '\0';
-  // Release half of [error]; acquired by the host before it reads the record. Publishes the fields above.
-  ptx::store_release_sys(&error.complete, 1);
+  for (int copy = 0; copy < 2; ++copy) {
+    ErrorRecord* const error = copy == 0 ? &link.words->error : link.error;
+    error->operation = operation;
+    error->wanted = wanted;
+    error->seen = seen;
+    error->result = result;
+    error->cause = cause;
+    error->peer = peer;
+    int i = 0;
+#pragma unroll 1
+    for (; i + 1 < static_cast<int>(sizeof error->phase) && phase[i] != '\0'; ++i) error->phase[i] = phase[i];
+    error->phase[i] = '\0';
+    // Release half of [error]; acquired by the host before it reads the record. Publishes the fields above.
+    ptx::store_release_sys(&error->complete, 1);
+  }
   for (int step = 0; step < view.nranks; ++step) {
     const int rank = (view.rank + step) % view.nranks;
     // Release half of [poison]: the record is complete for whoever sees the word. The first to give up is remembered.
