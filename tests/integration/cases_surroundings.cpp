@@ -120,8 +120,7 @@ void watch_rank(Failures& failures, const pkcommUniqueId& id, int rank) {
   watch("destroy", pkcommCommDestroy(comm), pkcommSuccess);
   watch("destroy twice", pkcommCommDestroy(comm), pkcommInvalidArgument);
   watch("stream destroy", pkcommStreamDestroy(stream), pkcommSuccess);
-  // A CUDA stream that has been destroyed is an address of the driver's and nobody's to check.
-  if (!on_cuda()) watch("stream destroy twice", pkcommStreamDestroy(stream), pkcommInvalidArgument);
+  watch("stream destroy twice", pkcommStreamDestroy(stream), pkcommInvalidArgument);
   watch("id", pkcommGetUniqueId(nullptr), pkcommInvalidArgument);
 }
 
