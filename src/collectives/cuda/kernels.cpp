@@ -125,14 +125,13 @@ Result<int> kernel_for(const Operation& op, Algorithm algorithm, int nranks) {
 }
 
 int threads_for(Collective collective, Algorithm algorithm, std::uint64_t block_bytes, int ctas, int nranks) {
-  const bool packets = descriptor(algorithm).route == Route::kPackets;
-  if (collective == Collective::kBarrier || !packets) {
-    return collective == Collective::kBarrier ? kFewestThreads : kMostThreads;
-  }
+  if (collective == Collective::kBarrier) return kFewestThreads;
+  if (descriptor(algorithm).route != Route::kPackets) return kMostThreads;
   // A thread for each packet, as far as there are threads: every packet more on a thread is another round trip to memory.
   const std::uint64_t bytes =
       algorithm == Algorithm::kTwoShotLl ? slice_of(block_bytes, 0, nranks).bytes : block_bytes;
-  const std::uint64_t each = (bytes + 7) / 8 / static_cast<std::uint64_t>(ctas) + 1;
+  const std::uint64_t packets = (bytes + 7) / 8, columns = static_cast<std::uint64_t>(ctas);
+  const std::uint64_t each = (packets + columns - 1) / columns;
   return static_cast<int>(std::clamp<std::uint64_t>(std::bit_ceil(each), kFewestThreads, kMostThreads));
 }
 

@@ -61,7 +61,14 @@ Result<std::vector<TransferBatch<kMost>>> transfer_batches(const Operation& op,
                                          " peers and directions in one group; at most " +
                                          std::to_string(kMost) + " fit into a launch");
   }
-  const std::size_t together = open == 0 ? 1 : kMost / open;
+  // Messages of a lane in a launch: as many as fit.
+  const auto fits = [&](std::size_t messages) {
+    std::size_t all = 0;
+    for (const auto& lane : lanes) all += std::min(messages, lane.size());
+    return all <= kMost;
+  };
+  std::size_t together = 1;
+  while (together < longest && fits(together + 1)) ++together;
   const std::size_t self = static_cast<std::size_t>(rank) * 2;
   std::vector<TransferBatch<kMost>> batches;
   std::size_t begin = 0;
