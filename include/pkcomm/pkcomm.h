@@ -136,7 +136,7 @@ typedef struct {
   size_t size;  /**< sizeof(pkcommConfig_t) of the caller's header */
   int blocking; /**< 1: init, split and finalize return when done; 0: poll pkcommCommGetAsyncError */
   int min_ctas; /**< least CTAs of one operation, 1..64; equal on all ranks */
-  int max_ctas; /**< most CTAs of one operation, 1..64; equal on all ranks */
+  int max_ctas; /**< most CTAs of one operation, 1..64; equal on all ranks; default on CUDA 16 */
   int device; /**< of this rank; default: the caller's current device. Host platform: any, default the rank */
   const char* name;   /**< shown in messages; copied; NULL: none */
   int64_t timeout_ms; /**< deadline of each wait of running work; 0: none; negative: PKCOMM_TIMEOUT */

@@ -14,6 +14,10 @@ namespace {
 
 using environment::Var;
 
+// Kernels that wait for each other must all fit on the device. A CTA may fill an SM's registers, so this many leave room
+// for eight communicators on the 132 SMs of an H200.
+constexpr int kMostCtasOnGpu = 16;
+
 Status out_of_range(const char* option, std::int64_t value, const char* allowed) {
   return Status(pkcommInvalidArgument,
                 std::string("config.") + option + " is " + std::to_string(value) + "; allowed: " + allowed);
@@ -45,7 +49,10 @@ Result<Settings> Settings::resolve(const pkcommConfig_t* config) {
     return variable ? static_cast<int>(*variable) : value != PKCOMM_UNDEFINED ? value : otherwise;
   };
   settings.min_ctas = ctas(given.min_ctas, environment::get_if_set<Var::kMinCtas>(), 1);
-  settings.max_ctas = ctas(given.max_ctas, environment::get_if_set<Var::kMaxCtas>(), kMaxCtas);
+  const auto platform = Platform::get();  // joining tells why where there is none
+  const bool on_gpu = platform.ok() && platform.value()->kind() == PlatformKind::kCuda;
+  settings.max_ctas = ctas(given.max_ctas, environment::get_if_set<Var::kMaxCtas>(),
+                           std::max(on_gpu ? kMostCtasOnGpu : kMaxCtas, settings.min_ctas));
   if (settings.min_ctas < 1 || settings.min_ctas > kMaxCtas)
     return out_of_range("min_ctas", settings.min_ctas, "1..64");
   if (settings.max_ctas < settings.min_ctas || settings.max_ctas > kMaxCtas) {
@@ -54,7 +61,7 @@ Result<Settings> Settings::resolve(const pkcommConfig_t* config) {
   if (given.device != PKCOMM_UNDEFINED) {
     if (given.device < 0) return out_of_range("device", given.device, "0 and up");
     settings.device = given.device;
-  } else if (const auto platform = Platform::get(); platform.ok()) {  // joining tells why where it is not
+  } else if (platform.ok()) {
     PK_ASSIGN(const int current, platform.value()->current_device());
     if (current >= 0) settings.device = current;
   }
