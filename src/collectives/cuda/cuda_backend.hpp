@@ -56,6 +56,7 @@ class CudaBackend final : public Backend {
   Status start(int kernel, int ctas, int threads, CUstream stream, const void* parameter);
 
   void rule(pkcommResult_t result, int rank);
+  void look_for_poison() const;
   void remember(Status status) const;
   /// What a record says, in the words of the rank that wrote it.
   Status words_of(const ErrorRecord& error, int rank) const;
@@ -79,6 +80,7 @@ class CudaBackend final : public Backend {
   StreamOrder order_;
   CUstream side_ = nullptr;  // for groups in which another rank has the caller's stream
   mutable std::atomic<bool> failed_{false};
+  mutable std::atomic<std::int64_t> looked_ms_{0};
   mutable std::mutex mutex_;
   mutable Status first_failure_;
 };
