@@ -82,6 +82,14 @@ CUresult cuStreamGetCaptureInfo(CUstream stream, CUstreamCaptureStatus* status, 
   });
 }
 
+CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
+  return call("cuStreamGetId", kNeedsContext, [&](FakeState& state) {
+    if (!state.is_stream(stream)) return no_stream(state, "cuStreamGetId");
+    *id = reinterpret_cast<std::uintptr_t>(stream);
+    return CUDA_SUCCESS;
+  });
+}
+
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
   return call("cuStreamGetCtx", kNeedsContext, [&](FakeState& state) {
     if (!state.is_stream(stream)) return no_stream(state, "cuStreamGetCtx");

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <new>
+#include <set>
 
 #include "base/log.hpp"
 #include "collectives/cuda/kernels.hpp"
@@ -18,8 +19,8 @@ namespace {
 
 CUstream native(pkcommStream_t stream) { return reinterpret_cast<CUstream>(stream); }
 
-// CTAs of work that has no plan, at most: a sixteenth of what DESIGN allows to be resident of one communicator.
-constexpr int kMostCtas = 32;
+// CTAs of work that has no plan: as few as a collective has by default (comm/settings.cpp).
+constexpr int kMostCtas = 16;
 constexpr std::uint64_t kPutBytesPerCta = 16 << 10;
 
 }  // namespace
@@ -72,35 +73,35 @@ Status CudaBackend::launch(Launch launch) {
 }
 
 Status CudaBackend::launch_group(std::vector<Launch> group) {
-  // A stream of one device that several ranks have named carries the first one's work; the others' goes beside it.
+  // A stream of one device that several ranks have named carries the work of the first; that of the others goes beside it,
+  // from where the stream is now, and the stream goes on behind all of it.
   std::map<std::pair<int, CUstream>, CudaBackend*> owners;
-  std::map<std::pair<CudaBackend*, CUstream>, bool> beside;
+  std::set<std::pair<CudaBackend*, CUstream>> beside;
   for (const Launch& launch : group) {
     auto* const backend = static_cast<CudaBackend*>(launch.backend);
     const CUstream stream = native(launch.stream);
     const auto owner = owners.emplace(std::pair(backend->options_.device, stream), backend).first->second;
+    if (owner == backend || !beside.emplace(backend, stream).second) continue;
     PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
-    if (owner == backend) {
-      PK_TRY(backend->put(launch, stream));
-      continue;
-    }
-    if (beside.emplace(std::pair(backend, stream), true).second) {
-      PK_TRY(backend->order_.before(stream));
-      PK_TRY(backend->order_.join(stream, backend->side_));
-    }
-    PK_TRY(backend->put(launch, backend->side_));
+    PK_TRY(backend->order_.join(stream, backend->side_));
   }
-  for (const auto& [place, used] : beside) {
-    const auto& [backend, stream] = place;
+  for (const Launch& launch : group) {
+    auto* const backend = static_cast<CudaBackend*>(launch.backend);
+    const CUstream stream = native(launch.stream);
     PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
-    PK_TRY(backend->order_.before(stream));
+    PK_TRY(backend->put(launch, beside.contains({backend, stream}) ? backend->side_ : stream));
+  }
+  for (const auto& [backend, stream] : beside) {
+    PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
+    PK_TRY(backend->order_.join(backend->side_, stream));
   }
   return {};
 }
 
 Status CudaBackend::put(const Launch& launch, CUstream stream) {
   PK_TRY(order_.before(stream));
-  return std::visit([&](const auto& work) { return run(work, stream); }, launch.work);
+  PK_TRY(std::visit([&](const auto& work) { return run(work, stream); }, launch.work));
+  return order_.after(stream);
 }
 
 Status CudaBackend::run(const CollectiveWork& work, CUstream stream) {

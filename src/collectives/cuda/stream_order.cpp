@@ -1,51 +1,58 @@
-// The event is recorded when the stream changes, not behind every launch: a recorded event between two kernels would keep
-// the second from being launched early.
+// The event is recorded behind every piece of work, while its stream is known to be there: a stream that has been
+// destroyed cannot be asked for anything, its handle may not even be looked at.
 #include "collectives/cuda/stream_order.hpp"
-
-#include <utility>
 
 #include "base/log.hpp"
 
 namespace pkcomm::cuda {
 
 Status StreamOrder::create(const Driver& driver) {
-  PK_TRY(check(driver.cuEventCreate(&event_, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
   driver_ = &driver;
+  for (CUevent* const event : {&direct_.event, &captured_.event, &fork_}) {
+    PK_TRY(check(driver.cuEventCreate(event, CU_EVENT_DISABLE_TIMING), "cuEventCreate"));
+  }
   return {};
 }
 
 void StreamOrder::destroy() {
-  if (driver_ != nullptr) log_if_failed(check(driver_->cuEventDestroy(event_), "cuEventDestroy"));
-  driver_ = nullptr;
+  for (const CUevent event : {direct_.event, captured_.event, fork_}) {
+    if (event != nullptr) log_if_failed(check(driver_->cuEventDestroy(event), "cuEventDestroy"));
+  }
 }
 
-Status StreamOrder::before(CUstream stream) {
+Result<StreamOrder::Place> StreamOrder::place_of(CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t capture = 0;
   PK_TRY(check(driver_->cuStreamGetCaptureInfo(stream, &status, &capture, nullptr, nullptr, nullptr),
                "cuStreamGetCaptureInfo"));
   if (status == CU_STREAM_CAPTURE_STATUS_NONE) capture = 0;
-  Place& last = capture == 0 ? direct_ : captured_;
-  const Place now{stream, capture, true};
-  const Place was = std::exchange(last, now);
-  if (!was.used || was.stream == stream || was.capture != capture) return {};
-  Status joined = join(was.stream, stream);
-  if (joined.ok() || capture != 0) return joined;
-  // The stream is gone, its work perhaps not.
-  return check(driver_->cuCtxSynchronize(), "cuCtxSynchronize");
+  Place place{capture == 0 ? &direct_ : &captured_, 0, capture};
+  PK_TRY(check(driver_->cuStreamGetId(stream, &place.stream), "cuStreamGetId"));
+  return place;
+}
+
+Status StreamOrder::before(CUstream stream) {
+  PK_ASSIGN(const Place place, place_of(stream));
+  const Trail& trail = *place.trail;
+  if (!trail.used || trail.stream == place.stream || trail.capture != place.capture) return {};
+  return check(driver_->cuStreamWaitEvent(stream, trail.event, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+}
+
+Status StreamOrder::after(CUstream stream) {
+  PK_ASSIGN(const Place place, place_of(stream));
+  PK_TRY(check(driver_->cuEventRecord(place.trail->event, stream), "cuEventRecord"));
+  *place.trail = {place.trail->event, place.stream, place.capture, true};
+  return {};
 }
 
 Status StreamOrder::join(CUstream from, CUstream to) {
-  PK_TRY(check(driver_->cuEventRecord(event_, from), "cuEventRecord"));
-  return check(driver_->cuStreamWaitEvent(to, event_, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+  PK_TRY(check(driver_->cuEventRecord(fork_, from), "cuEventRecord"));
+  return check(driver_->cuStreamWaitEvent(to, fork_, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
 }
 
 Status StreamOrder::drain() {
   if (!direct_.used) return {};
-  if (driver_->cuEventRecord(event_, direct_.stream) != CUDA_SUCCESS) {
-    return check(driver_->cuCtxSynchronize(), "cuCtxSynchronize");
-  }
-  return check(driver_->cuEventSynchronize(event_), "cuEventSynchronize");
+  return check(driver_->cuEventSynchronize(direct_.event), "cuEventSynchronize");
 }
 
 }  // namespace pkcomm::cuda

@@ -28,7 +28,6 @@
   X(cuCtxPushCurrent, 4000, kRequired)                   \
   X(cuCtxPopCurrent, 4000, kRequired)                    \
   X(cuCtxGetDevice, 2000, kRequired)                     \
-  X(cuCtxSynchronize, 2000, kRequired)                   \
   X(cuMemGetAllocationGranularity, 10020, kRequired)     \
   X(cuMemCreate, 10020, kRequired)                       \
   X(cuMemRelease, 10020, kRequired)                      \
@@ -56,6 +55,7 @@
   X(cuStreamQuery, 2000, kRequired)                      \
   X(cuStreamIsCapturing, 10000, kRequired)               \
   X(cuStreamGetCaptureInfo, 11030, kRequired)            \
+  X(cuStreamGetId, 12000, kRequired)                     \
   X(cuStreamGetCtx, 9020, kRequired)                     \
   X(cuStreamWaitEvent, 3020, kRequired)                  \
   X(cuThreadExchangeStreamCaptureMode, 10010, kRequired) \
