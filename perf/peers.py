@@ -8,9 +8,10 @@ For each collective and size it times, by the same method as pkcomm-perf --graph
   torch_two_shot   torch.ops.symm_mem.two_shot_all_reduce_
 A time is the greatest over the ranks, of --repeats repetitions the median; the ranks meet on the stream
 before each, and the stream is held while the graph is enqueued. Each result is checked once, on numbers with exact
-sums.
+sums. What a peer cannot do on some rank is left out on all, and a line says why.
 
-Multicast objects are switched off for every process, whatever the environment says.
+Multicast objects are switched off for every process, whatever the environment says, and torch's symmetric memory is its
+own rather than NVSHMEM's.
 
 Usage: perf/peers.py -g 4 [all_reduce,all_gather,reduce_scatter,all_to_all] -b 8 -e 64M -f 4 [-d bfloat16]
                      [--json FILE]
@@ -26,9 +27,11 @@ import subprocess
 import sys
 import time
 
-SWITCHES = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+SWITCHES = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1",
+            "TORCH_SYMMMEM": "CUDA"}
 COLLECTIVES = ["all_reduce", "all_gather", "reduce_scatter", "all_to_all"]
-PEERS = ["nccl", "nccl_symmetric", "torch_one_shot", "torch_two_shot"]
+# The kind of memory that each is about.
+PEERS = {"nccl": "plain", "nccl_symmetric": "windows", "torch_one_shot": "shared", "torch_two_shot": "shared"}
 ONLY_ALL_REDUCE = {"torch_one_shot", "torch_two_shot"}
 IN_PLACE = {("all_reduce", "nccl"), ("all_reduce", "nccl_symmetric"), ("all_reduce", "torch_two_shot")}
 ONE_SHOT_LIMIT = 16 << 20  # beyond, every rank reads everything from everybody: seconds, and nobody does it
@@ -60,31 +63,60 @@ class Rank:
         self.rank, self.ranks = options.rank, options.ngpus
         self.device = torch.device("cuda", self.rank % torch.cuda.device_count())
         torch.cuda.set_device(self.device)
-        dist.init_process_group("nccl", init_method=f"tcp://127.0.0.1:{options.port}", rank=self.rank,
-                                world_size=self.ranks, device_id=self.device)
+        store = dist.TCPStore("127.0.0.1", options.port, self.ranks, is_master=self.rank == 0)
+        dist.init_process_group("nccl", store=store, rank=self.rank, world_size=self.ranks,
+                                device_id=self.device)
+        self.board = dist.PrefixStore("peers", store)  # where ranks say how they fared
+        self.steps = 0
         self.group = dist.group.WORLD.group_name
         self.dtype = getattr(torch, options.dtype)
         self.element = torch.empty(0, dtype=self.dtype).element_size()
         self.token = torch.zeros(1, dtype=torch.int32, device=self.device)
-        self.pools = []  # memory that windows lie in
+        self.memory = {}  # kind: two tensors that hold the greatest size
+        self.pools = []   # memory that windows lie in
 
-    def buffers(self, peer, elements):
-        """Two tensors of `elements` in the kind of memory that the peer is about."""
+    def agreed(self, step, *arguments):
+        """(what the step returns, None), or on every rank (None, trouble) where any rank met some."""
+        value, word = None, "fine"
+        try:
+            value = step(*arguments)
+        except Exception as error:  # whatever it is, the other peers can still be measured
+            word = f"{type(error).__name__}: {error}".splitlines()[0]
+        self.steps += 1
+        self.board.set(f"{self.steps}/{self.rank}", word)
+        for rank in range(self.ranks):
+            said = self.board.get(f"{self.steps}/{rank}").decode()
+            if said != "fine":
+                return None, f"rank {rank}: {said}"
+        return value, None
+
+    def allocate(self, kind, elements):
+        """Two tensors of `elements`."""
         torch = self.torch
-        if peer in ONLY_ALL_REDUCE:
+        new = lambda count: torch.empty(count, dtype=self.dtype, device=self.device)  # noqa: E731
+        if kind == "shared":
             import torch.distributed._symmetric_memory as symmetric
             send = symmetric.empty(elements, dtype=self.dtype, device=self.device)
             symmetric.rendezvous(send, self.group)
-            return send, torch.empty(elements, dtype=self.dtype, device=self.device)
-        if peer != "nccl_symmetric":
-            return tuple(torch.empty(elements, dtype=self.dtype, device=self.device) for _ in range(2))
+            return send, new(elements)
+        if kind == "plain":
+            return new(elements), new(elements)
         backend = self.dist.group.WORLD._get_backend(self.device)
         pool = torch.cuda.MemPool(backend.mem_allocator)
+        # In one piece: two windows might be registered in another order on another rank.
         with torch.cuda.use_mem_pool(pool):
-            pair = tuple(torch.empty(elements, dtype=self.dtype, device=self.device) for _ in range(2))
+            both = new(2 * elements)
         backend.register_mem_pool(pool, symm=True)
         self.pools.append(pool)
-        return pair
+        return both[:elements], both[elements:]
+
+    def close(self):
+        """NCCL wants its windows back before its communicator ends."""
+        backend = self.dist.group.WORLD._get_backend(self.device)
+        for pool in self.pools:
+            backend.deregister_mem_pool(pool)
+        self.memory.clear()
+        self.dist.destroy_process_group()
 
     def call(self, collective, peer, send, recv, size):
         """(a function that enqueues one call, its input, its output) for `size` bytes in all."""
@@ -164,20 +196,18 @@ class Rank:
         return statistics.median(slowest.tolist())
 
     def measure(self, collective, peer, sizes, emit):
-        """Calls `emit` with a row for each size; a peer that fails does so on all ranks, and is said once."""
-        try:
-            send, recv = self.buffers(peer, max(sizes) // self.element)
-        except (RuntimeError, TypeError, AttributeError, ImportError) as error:
-            return emit(None, f"{peer}: {str(error).splitlines()[0]}")
+        """Calls `emit` with a row for each size, or with why there is none."""
+        send, recv = self.memory[PEERS[peer]]
         for size in sizes:
             if peer == "torch_one_shot" and size > ONE_SHOT_LIMIT:
                 continue
-            try:
-                function, x, out = self.call(collective, peer, send, recv, size)
-                wrong = self.wrong(collective, function, x, out)
-                time_us = self.time_us(function, size)
-            except RuntimeError as error:
-                return emit(None, f"{peer}, {size} bytes: {str(error).splitlines()[0]}")
+            function, x, out = self.call(collective, peer, send, recv, size)
+            wrong, trouble = self.agreed(self.wrong, collective, function, x, out)
+            if trouble is None:
+                time_us, trouble = self.agreed(self.time_us, function, size)
+            if trouble is not None:
+                emit(None, f"{peer}, {size} bytes: {trouble}")
+                continue
             algbw = size / time_us * 1e-3
             half = {"time": time_us, "alg_bw": algbw, "bus_bw": algbw * bus_factor(collective, self.ranks),
                     "nwrong": wrong}
@@ -209,15 +239,21 @@ class Rank:
 
         if self.rank == 0:
             print_head(self)
+        for kind in dict.fromkeys(PEERS[peer] for peer in options.peers):
+            pair, trouble = self.agreed(self.allocate, kind, max(sizes) // self.element)
+            if trouble is None:
+                self.memory[kind] = pair
+            else:
+                emit(None, f"no {kind} memory: {trouble}")
         for collective in options.collectives:
             if self.rank == 0:
                 print(f"#\n# Collective test starting: {collective}\n#\n{HEADING}", flush=True)
             for peer in options.peers:
-                if peer not in ONLY_ALL_REDUCE or collective == "all_reduce":
+                if PEERS[peer] in self.memory and (peer not in ONLY_ALL_REDUCE or collective == "all_reduce"):
                     self.measure(collective, peer, sizes, emit)
         if self.rank == 0 and options.json:
             write_json(self, results)
-        self.dist.barrier()
+        self.close()
         return 1 if any((r["out_of_place"] or r["in_place"])["nwrong"] for r in results) else 0
 
 
@@ -318,7 +354,7 @@ def main():
     parser.add_argument("-e", "--maxbytes", type=size_of, default=64 << 20)
     parser.add_argument("-f", "--factor", type=int, default=4)
     parser.add_argument("-d", "--dtype", default="bfloat16", choices=["bfloat16", "float16", "float32"])
-    parser.add_argument("--peers", type=names(PEERS), default=PEERS)
+    parser.add_argument("--peers", type=names(PEERS), default=list(PEERS))
     parser.add_argument("--graph-calls", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--json", metavar="FILE")

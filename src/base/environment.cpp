@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <utility>
 
@@ -187,11 +188,14 @@ std::string_view suggest_variable(std::string_view misspelt) {
 }
 
 void warn_about_unknown_variables() {
+  // The shim's, which checks them itself, and those of the tests and of pkcomm-perf.
+  constexpr std::array<std::string_view, 3> kOthers = {"PKCOMM_NCCL_", "PKCOMM_TEST_", "PKCOMM_PERF_"};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view setting = *entry;
     const std::string_view name = setting.substr(0, setting.find('='));
     if (!name.starts_with("PKCOMM_") && !name.starts_with("PKCOM_")) continue;
-    if (name.starts_with("PKCOMM_NCCL_")) continue;  // the shim's, which checks them itself
+    const auto of = [&](std::string_view prefix) { return name.starts_with(prefix); };
+    if (std::any_of(kOthers.begin(), kOthers.end(), of)) continue;
     const auto known = [&](const Description& description) { return description.name == name; };
     if (std::any_of(kTable.begin(), kTable.end(), known)) continue;
     const std::string line = std::string(name) +

@@ -114,8 +114,9 @@ TypeOf<var> get() {
 /// One line per process: `name` inside `var` is not one of `allowed`. The caller then goes on without it.
 void report_unknown_name(Var var, std::string_view name, std::span<const std::string_view> allowed);
 
-/// Warns once per process about each variable whose name begins with PKCOMM_ or PKCOM_ and is not in the table (and
-/// is not one of the shim's, PKCOMM_NCCL_*), with the nearest name that is.
+/// Warns once per process about each variable whose name begins with PKCOMM_ or PKCOM_ and is not in the table, with
+/// the nearest name that is. Left out are the shim's (PKCOMM_NCCL_*), the tests' (PKCOMM_TEST_*) and pkcomm-perf's
+/// (PKCOMM_PERF_*).
 void warn_about_unknown_variables();
 
 /// The nearest known name to a misspelt one; also by what similar libraries call the same thing.

@@ -207,10 +207,14 @@ TEST_CASE("C41: unknown PKCOMM_ names are warned about once", "[base][log][C41]"
     setenv("PKCOMM_ALGOS", "x", 1);
     setenv("PKCOM_DEBUG", "x", 1);
     setenv("PKCOMM_NCCL_MODE", "x", 1);
+    setenv("PKCOMM_TEST_PLATFORM", "cuda", 1);
+    setenv("PKCOMM_PERF_NCCL", "x", 1);
+    setenv("PKCOMM_PERFORMANCE", "x", 1);
     setenv("PKCOMM_CUDA", "OFF", 1);
     for (int i = 0; i < 3; ++i) environment::warn_about_unknown_variables();
   });
-  CHECK(lines_of(output.err).size() == 2);
+  CHECK(lines_of(output.err).size() == 3);
+  CHECK_THAT(output.err, contains_text("PKCOMM_PERFORMANCE is not a variable of pkcomm"));
   CHECK_THAT(output.err,
              contains_text("PKCOMM_ALGOS is not a variable of pkcomm and has no effect; the nearest is "
                            "PKCOMM_ALGORITHM"));

@@ -32,7 +32,8 @@ class Nccl final : public NcclBackend {
     PERF_TRY(token);
     token_ = token.value();
     PERF_TRY(device_.fill(static_cast<std::byte*>(token_), 0, kTokenBytes));
-    PERF_TRY(align());  // what NCCL sets up at a first call is set up now
+    PERF_TRY(team.barrier());  // all have allocated theirs
+    PERF_TRY(align());         // what NCCL sets up at a first call is set up now
     return device_.synchronize();
   }
 

@@ -36,6 +36,10 @@ class Graph {
 };
 
 /// One rank's device, with the one stream on which it works. Used by the rank's thread alone.
+///
+/// Ranks may share a GPU, and what makes or ends something there may wait for all that runs on it, which may
+/// wait for this rank. So these come while no rank has work in flight: making and ending a device, allocate(),
+/// release(), prepare_sampling(), the first chill(), capture() and a graph's end.
 class Device {
  public:
   /// Enqueues something on the stream.
@@ -70,6 +74,8 @@ class Device {
   virtual Result<Elapsed> time(const Step& align, const Step& work) = 0;
   /// Within `work`: lets the stream run from now on, for operations that outlast their launches.
   virtual void run_ahead() = 0;
+  /// Makes what sample() needs for `most` iterations in one go, unless it is there.
+  virtual Outcome prepare_sampling(int most) = 0;
   /// Times `iterations` single iterations of `work`, at most `batch` in one go. `wait` follows each, untimed;
   /// it may be empty.
   virtual Result<std::vector<Iteration>> sample(int iterations, int batch, const Step& align,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <deque>
 
 #include "clock.hpp"
 #include "device.hpp"
@@ -90,9 +91,8 @@ class CudaDevice final : public Device {
     PERF_TRY(checked(cudaHostGetDevicePointer(&memory, words_, 0), "cudaHostGetDevicePointer"));
     words_on_device_ = static_cast<GateWords*>(memory);
     for (Event* const event : {&start_, &end_}) PERF_TRY(event->create());
-    PERF_TRY(close_gate());  // loads its kernel
-    open_gate();
-    return synchronize();
+    PERF_TRY(checked(load_gate(), "cudaFuncGetAttributes"));
+    return use_once();
   }
 
   std::string_view platform() const override { return "cuda"; }
@@ -157,6 +157,11 @@ class CudaDevice final : public Device {
     return elapsed;
   }
 
+  Outcome prepare_sampling(int most) override {
+    while (stamps_.size() <= static_cast<std::size_t>(most)) PERF_TRY(stamps_.emplace_back().create());
+    return {};
+  }
+
   // In batches that fit the launch queue. Each begins behind `align`, which is what makes ends comparable:
   // within the microsecond or two in which the ranks leave it.
   Result<std::vector<Iteration>> sample(int iterations, int batch, const Step& align, const Step& work,
@@ -165,16 +170,14 @@ class CudaDevice final : public Device {
     const int most = wait ? iterations : batch;
     while (static_cast<int>(series.size()) < iterations) {
       const auto now = static_cast<std::size_t>(std::min(most, iterations - static_cast<int>(series.size())));
-      std::vector<Event> stamps(now + 1);
-      for (Event& stamp : stamps) PERF_TRY(stamp.create());
       // Who waits after each iteration needs an open stream, and pays for the launches.
       if (!wait) PERF_TRY(close_gate());
       const Outcome enqueued = [&]() -> Outcome {
         PERF_TRY(align());
-        PERF_TRY(stamps[0].record(stream_));
+        PERF_TRY(stamps_[0].record(stream_));
         for (std::size_t i = 1; i <= now; ++i) {
           PERF_TRY(work());
-          PERF_TRY(stamps[i].record(stream_));
+          PERF_TRY(stamps_[i].record(stream_));
           if (wait) PERF_TRY(wait());
         }
         return {};
@@ -183,9 +186,9 @@ class CudaDevice final : public Device {
       PERF_TRY(enqueued);
       PERF_TRY(pass_gate());
       for (std::size_t i = 1; i <= now; ++i) {
-        const Result<double> duration = stamps[i].since(stamps[i - 1]);
+        const Result<double> duration = stamps_[i].since(stamps_[i - 1]);
         PERF_TRY(duration);
-        const Result<double> end = stamps[i].since(stamps[0]);
+        const Result<double> end = stamps_[i].since(stamps_[0]);
         PERF_TRY(end);
         series.push_back({static_cast<std::int64_t>(duration.value() * 1e9),
                           static_cast<std::int64_t>(end.value() * 1e9)});
@@ -227,6 +230,22 @@ class CudaDevice final : public Device {
   };
   static_assert(sizeof(std::atomic<unsigned>) == sizeof(unsigned));
 
+  // The driver too loads its kernels at first use.
+  Outcome use_once() {
+    constexpr std::size_t kBytes = 4096;
+    const Result<void*> memory = allocate(kBytes);
+    PERF_TRY(memory);
+    auto* const base = static_cast<std::byte*>(memory.value());
+    const Outcome used = [&]() -> Outcome {
+      PERF_TRY(fill(base, 0, kBytes));
+      PERF_TRY(fill(base + 1, 0, 1));
+      PERF_TRY(copy(staging_, base, kBytes));
+      return copy(base, staging_, kBytes);
+    }();
+    release(base, kBytes);
+    return used;
+  }
+
   Outcome copy(void* to, const void* from, std::size_t bytes) {
     PERF_TRY(checked(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "cudaMemcpyAsync"));
     return synchronize();
@@ -260,6 +279,7 @@ class CudaDevice final : public Device {
   unsigned ticket_ = 0;
   Event start_;
   Event end_;
+  std::deque<Event> stamps_;  // sample()'s; a deque, since events stay where they are
   void* chill_ = nullptr;
 };
 

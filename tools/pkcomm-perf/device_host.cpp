@@ -75,6 +75,8 @@ class HostDevice final : public Device {
     return elapsed;
   }
 
+  Outcome prepare_sampling(int) override { return {}; }
+
   // A time stamp runs on the stream behind each iteration.
   Result<std::vector<Iteration>> sample(int iterations, int, const Step& align, const Step& work,
                                         const Step& wait) override {

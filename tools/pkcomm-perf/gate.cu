@@ -20,6 +20,11 @@ __global__ void gate_kernel(const volatile unsigned* opened, volatile unsigned* 
 
 }  // namespace
 
+cudaError_t load_gate() {
+  cudaFuncAttributes attributes{};
+  return cudaFuncGetAttributes(&attributes, gate_kernel);
+}
+
 cudaError_t enqueue_gate(const unsigned* opened, unsigned* overdue, unsigned ticket, cudaStream_t stream) {
   gate_kernel<<<1, 1, 0, stream>>>(opened, overdue, ticket);
   return cudaGetLastError();

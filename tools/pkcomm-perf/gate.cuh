@@ -7,6 +7,10 @@
 
 namespace pkcomm::perf {
 
+/// Loads the gate's kernel. Loading waits for running kernels, so it must not come behind one that waits for
+/// this rank.
+cudaError_t load_gate();
+
 /// Enqueues a gate. It opens when `*opened`, which only grows, reaches `ticket`; after a few seconds it
 /// stores `ticket` to `*overdue` and lets the stream pass. Both words are device addresses of mapped host
 /// memory.

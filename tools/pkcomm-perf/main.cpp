@@ -75,6 +75,8 @@ int run(const Options& options) {
   if (options.platform != "auto") setenv("PKCOMM_PLATFORM", options.platform.c_str(), 1);
   // NCCL's own multicast is switched off unless somebody has decided otherwise.
   if (options.with_nccl) setenv("NCCL_NVLS_ENABLE", "0", 0);
+  // Ranks that share a GPU must not share its queues either: there one would wait behind another's kernel.
+  if (options.threads > 1) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   if (!options.algorithm.empty() && options.algorithm != "each") {
     setenv("PKCOMM_ALGORITHM", options.algorithm.c_str(), 1);
   }

@@ -35,10 +35,16 @@ Outcome Trial::begin(std::uint64_t seed, std::string* unsupported) {
     slots = std::clamp<std::size_t>(kColdBytes / slot_bytes(), 1, static_cast<std::size_t>(in_one_go));
     PERF_TRY(device_.chill());  // what it allocates it has before anything is timed
   }
+  if (options_.wants_samples()) {
+    const int in_one_go = options_.blocking != Blocking::kNone ? options_.iterations : batch();
+    PERF_TRY(device_.prepare_sampling(std::min(options_.iterations, in_one_go)));
+  }
   for (std::size_t slot = 0; slot < slots; ++slot) {
     calls_.push_back(make_call(slot));
     PERF_TRY(prepare_input(calls_.back(), seed));
   }
+  // From here on operations wait for other ranks, so none may still allocate or free.
+  PERF_TRY(context_.team.barrier());
   const int warmup = std::max(device_.least_warmup(), options_.warmup);
   for (int i = 0; i < warmup; ++i) {
     PERF_TRY(iterate(i == 0 ? unsupported : nullptr));
@@ -133,16 +139,20 @@ Result<std::vector<Iteration>> Trial::sample() {
   return series;
 }
 
+// Making a graph and launching it are apart, as allocating and working are.
 Outcome Trial::capture() {
+  PERF_TRY(context_.team.barrier());
   Result<std::unique_ptr<Graph>> graph = device_.capture([&] { return repeat(graph_calls_); });
   PERF_TRY(graph);
   graph_ = std::move(graph.value());
+  PERF_TRY(context_.team.barrier());
   PERF_TRY(graph_->launch());
   return settle();
 }
 
 Outcome Trial::end() {
   PERF_TRY(settle());
+  PERF_TRY(context_.team.barrier());  // nobody's work is in flight: graphs may go
   graph_.reset();
   return collective_.reduces ? backend_.drop_op(subject_.op, op_) : Outcome{};
 }
