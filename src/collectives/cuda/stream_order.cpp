@@ -25,8 +25,11 @@ Result<StreamOrder::Place> StreamOrder::place_of(CUstream stream) {
   cuuint64_t capture = 0;
   PK_TRY(check(driver_->cuStreamGetCaptureInfo(stream, &status, &capture, nullptr, nullptr, nullptr),
                "cuStreamGetCaptureInfo"));
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) capture = 0;
-  Place place{capture == 0 ? &direct_ : &captured_, 0, capture};
+  // A stream that is being captured may not be asked for its id, but is there until the capture ends.
+  if (status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return Place{&captured_, reinterpret_cast<std::uintptr_t>(stream), capture};
+  }
+  Place place{&direct_, 0, 0};
   PK_TRY(check(driver_->cuStreamGetId(stream, &place.stream), "cuStreamGetId"));
   return place;
 }
