@@ -48,6 +48,9 @@ def parse_arguments():
         parser.error("--output or --builtin, not both")
     if arguments.platform == "cuda" and not arguments.raw and (arguments.ranks or 0) < 2:
         parser.error("--platform cuda needs --ranks, 2 or more, or --raw")
+    arguments.perf = arguments.perf or PERF[arguments.platform]
+    if not arguments.raw and not arguments.perf.is_file():
+        parser.error(f"there is no {arguments.perf}; --perf names another")
     return arguments
 
 
@@ -56,7 +59,7 @@ def tune_gpus(arguments):
     if arguments.raw:
         raw = json.loads(arguments.raw.read_text())
     else:
-        raw = gpu.measure(arguments.perf or PERF["cuda"], arguments.ranks, arguments.ctas, arguments.budget)
+        raw = gpu.measure(arguments.perf, arguments.ranks, arguments.ctas, arguments.budget)
         if arguments.output:  # before anything is made of them
             arguments.output.with_suffix(".raw.json").write_text(gpu.dump(raw))
     if not raw["gpu"]:
@@ -71,10 +74,12 @@ def tune_gpus(arguments):
 
 def main():
     arguments = parse_arguments()
+    if arguments.output:
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
     if arguments.platform == "cuda":
         table, file, complete = tune_gpus(arguments)
     else:
-        table = host.make_table(arguments.perf or PERF["host"], arguments.rounds, arguments.builtin)
+        table = host.make_table(arguments.perf, arguments.rounds, arguments.builtin)
         file, complete = HOST_TABLE, True
     target = file if arguments.builtin else arguments.output
     if target:
