@@ -559,6 +559,30 @@ PKCOMM_API pkcommResult_t pkcommHeapFree(pkcommComm_t comm, void* ptr);
  */
 PKCOMM_API pkcommResult_t pkcommHeapPeerPointer(pkcommComm_t comm, const void* ptr, int peer, void** out);
 
+/** What a kernel of the caller's needs of a communicator; given by value. For the functions of pkcomm/device.cuh. */
+typedef struct {
+  size_t size; /**< sizeof(pkcommDeviceView_t), set by the caller */
+  int rank;
+  int nranks;
+  void* base; /**< rank r's part of the symmetric memory begins at base + r * stride */
+  uint64_t stride;
+  uint64_t
+      signals; /**< offsets within a part: arrivals of signals, those waited for, the word of peers that gave up */
+  uint64_t waited;
+  uint64_t poison;
+  const uint64_t* verdict; /**< not 0 once the host has ended all waits */
+  uint64_t deadline_ns;    /**< of one wait; 0: none */
+} pkcommDeviceView_t;
+
+/**
+ * Fills `view`, up to view->size, for kernels on the caller's device. It is valid as long as the communicator.
+ *
+ * Threads: any.
+ * Errors:  pkcommUnsupported      on the host platform, which has no kernels;
+ *          pkcommInvalidArgument  view null, or its size smaller than the first field.
+ */
+PKCOMM_API pkcommResult_t pkcommCommGetDeviceView(pkcommComm_t comm, pkcommDeviceView_t* view);
+
 /**
  * Gives the multicast address of the bytes that correspond to `ptr` on all ranks, for `multimem` instructions.
  *

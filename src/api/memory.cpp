@@ -1,4 +1,7 @@
 // The symmetric heap and windows.
+#include <algorithm>
+#include <cstring>
+
 #include "api/boundary.hpp"
 #include "comm/communicator.hpp"
 #include "pkcomm/pkcomm.h"
@@ -26,6 +29,18 @@ extern "C" pkcommResult_t pkcommHeapPeerPointer(pkcommComm_t comm, const void* p
     PK_TRY(api::require(ptr != nullptr, "ptr is null"));
     PK_TRY(api::require(out != nullptr, "out is null"));
     PK_ASSIGN(*out, communicator.peer_pointer(ptr, peer));
+    return {};
+  });
+}
+
+extern "C" pkcommResult_t pkcommCommGetDeviceView(pkcommComm_t comm, pkcommDeviceView_t* view) {
+  return api::boundary(comm, [&](const Communicator& communicator) -> Status {
+    PK_TRY(api::require(view != nullptr, "view is null"));
+    PK_TRY(api::require(view->size >= sizeof view->size, "view.size is " + std::to_string(view->size) +
+                                                             "; set it to sizeof(pkcommDeviceView_t)"));
+    PK_ASSIGN(pkcommDeviceView_t all, communicator.device_view());
+    all.size = view->size;
+    std::memcpy(view, &all, std::min(view->size, sizeof all));
     return {};
   });
 }

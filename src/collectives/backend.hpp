@@ -55,6 +55,9 @@ class Backend {
   /// Waits until all work has run.
   virtual void finish() = 0;
 
+  /// Fills in what the caller's own kernels need for their waits.
+  virtual Status complete(pkcommDeviceView_t& view) const = 0;
+
   /// From any thread. `rank` died: running and future work ends.
   virtual void rank_died(int rank) = 0;
   virtual void abort() = 0;

@@ -87,6 +87,7 @@ class Communicator {
   Status heap_free(void* ptr);
   Result<void*> peer_pointer(const void* ptr, int peer) const;
   Status multicast_pointer(const void* ptr) const;
+  Result<pkcommDeviceView_t> device_view() const;
   Result<pkcommWindow*> register_window(void* ptr, std::size_t bytes);
   Status deregister_window(pkcommWindow* window);
 

@@ -1,5 +1,6 @@
 // Symmetric memory through a communicator, and split, which like them is an agreement of all ranks outside the streams.
 #include <algorithm>
+#include <cstddef>
 #include <vector>
 
 #include "bootstrap/unique_id.hpp"
@@ -44,6 +45,20 @@ Status Communicator::multicast_pointer(const void* ptr) const {
   PK_TRY(ready());
   PK_ASSIGN([[maybe_unused]] const std::uint64_t offset, require_heap(ptr, 0, "ptr"));
   return Status(pkcommUnsupported, "multicast is off: " + dispatcher_->capabilities().multicast_reason);
+}
+
+Result<pkcommDeviceView_t> Communicator::device_view() const {
+  PK_TRY(ready());
+  pkcommDeviceView_t device{};
+  device.rank = rank_;
+  device.nranks = nranks_;
+  device.base = group_->memory().base();
+  device.stride = group_->memory().stride();
+  device.signals = layout_.signals;
+  device.waited = layout_.waited;
+  device.poison = offsetof(ControlBlock, poison);
+  PK_TRY(backend_->complete(device));
+  return device;
 }
 
 Result<pkcommWindow*> Communicator::register_window(void* ptr, std::size_t bytes) {

@@ -28,6 +28,7 @@ class CudaBackend final : public Backend {
   Status launch(Launch launch) override;
   Status launch_group(std::vector<Launch> group) override;
   void finish() override;
+  Status complete(pkcommDeviceView_t& view) const override;
   void rank_died(int rank) override;
   void abort() override;
   void leave() override;

@@ -7,9 +7,13 @@
 #include "collectives/cuda/transfer_batch.hpp"
 #include "collectives/one_sided.hpp"
 #include "collectives/pairwise.hpp"
+#include "pkcomm/device.cuh"
 
 namespace pkcomm::cuda {
 namespace {
+
+static_assert(device::kLine == kLine && PKCOMM_SIGNALS == kSignals,
+              "pkcomm/device.cuh counts as the layout does");
 
 using CopyingPolicy = DevicePolicy<0, 8>;  // few CTAs copy, so that each has to do more at once
 

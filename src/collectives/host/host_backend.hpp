@@ -19,6 +19,9 @@ class HostBackend final : public Backend, public std::enable_shared_from_this<Ho
   Status launch(Launch launch) override;
   Status launch_group(std::vector<Launch> group) override;
   void finish() override;
+  Status complete(pkcommDeviceView_t&) const override {
+    return Status(pkcommUnsupported, "the host platform has no device and no kernels");
+  }
   void rank_died(int rank) override;
   void abort() override;
   void leave() override;

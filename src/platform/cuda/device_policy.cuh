@@ -17,7 +17,6 @@
 
 #include "platform/cuda/copy.cuh"
 #include "platform/cuda/give_up.cuh"
-#include "platform/cuda/ptx.cuh"
 #include "protocol/layout.hpp"
 
 namespace pkcomm::cuda {
@@ -157,7 +156,7 @@ class DevicePolicy {
   __device__ std::uint64_t poll(const Packet* packet, std::uint64_t tag, int peer) {
     std::uint64_t started_ns = 0;
     for (std::uint32_t spins = 1; !failed(); ++spins) {
-      const Packet seen = ptx::load_packet(packet);
+      const ptx::TaggedWord seen = ptx::load_packet(packet);
       if (seen.tag == tag) return seen.data;
       if (spins % kSpinsPerLook == 0) [[unlikely]]
         look_round(peer, "packet", &packet->tag, tag, Until::kEqual, started_ns);
@@ -237,7 +236,7 @@ class DevicePolicy {
                                const PacketOf& packet_of, const Sink& sink) {
     const Packet* from[kTogether];
     bool awaited[kTogether];
-    Packet seen[kTogether];
+    ptx::TaggedWord seen[kTogether];
 #pragma unroll
     for (int i = 0; i < kTogether; ++i) {
       if (first + i >= view_.nranks) break;

@@ -7,11 +7,13 @@
 
 #include <cstdint>
 
+#include "pkcomm/device/ptx.cuh"
 #include "platform/cuda/device_link.hpp"
-#include "platform/cuda/ptx.cuh"
 #include "protocol/layout.hpp"
 
 namespace pkcomm::cuda {
+
+namespace ptx = device::ptx;
 
 /// ControlBlock::heard of a rank that has given up. Larger than any operation, so none skips its licence by it.
 inline constexpr std::uint64_t kGaveUp = std::uint64_t{1} << 63;

@@ -6,9 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "protocol/layout.hpp"
-
-namespace pkcomm::cuda::ptx {
+namespace pkcomm::device::ptx {
 
 /// "State Spaces, Types, and Variables: Global State Space"
 __device__ __forceinline__ std::size_t global(const void* address) {
@@ -18,8 +16,12 @@ __device__ __forceinline__ std::size_t global(const void* address) {
 // --- packets. "Memory Consistency Model: Scalar Data-types": a .b128 access is one access, so payload and tag are seen
 // together or not at all; "Vector Data-types" would promise that of each half alone.
 
-/// "Data Movement and Conversion Instructions: st"
-__device__ __forceinline__ void store_packet(Packet* packet, std::uint64_t data, std::uint64_t tag) {
+struct TaggedWord {
+  std::uint64_t data, tag;
+};
+
+/// `packet`: 16 bytes, aligned to them. "Data Movement and Conversion Instructions: st"
+__device__ __forceinline__ void store_packet(void* packet, std::uint64_t data, std::uint64_t tag) {
   asm volatile(
       "{\n\t"
       ".reg .b128 packet;\n\t"
@@ -31,8 +33,8 @@ __device__ __forceinline__ void store_packet(Packet* packet, std::uint64_t data,
 }
 
 /// "Data Movement and Conversion Instructions: ld"
-__device__ __forceinline__ Packet load_packet(const Packet* packet) {
-  Packet seen;
+__device__ __forceinline__ TaggedWord load_packet(const void* packet) {
+  TaggedWord seen;
   asm volatile(
       "{\n\t"
       ".reg .b128 packet;\n\t"
@@ -137,4 +139,4 @@ __device__ __forceinline__ std::uint64_t nanoseconds() {
   return now;
 }
 
-}  // namespace pkcomm::cuda::ptx
+}  // namespace pkcomm::device::ptx
