@@ -575,7 +575,8 @@ typedef struct {
 } pkcommDeviceView_t;
 
 /**
- * Fills `view`, up to view->size, for kernels on the caller's device. It is valid as long as the communicator.
+ * Fills `view`, up to view->size, for kernels on the communicator's device. It is valid as long as the communicator, whose
+ * end (destroy, abort) waits from now on until nothing runs on the device any more; an abort ends their waits first.
  *
  * Threads: any.
  * Errors:  pkcommUnsupported      on the host platform, which has no kernels;

@@ -66,7 +66,6 @@ TEST_CASE("a wait in a kernel of the user ends with the communicator", "[gpu][de
     self.expect(launch_wait(view, (self.rank + 1) % self.nranks, 5, come.data(), self.stream) == cudaSuccess,
                 "launch");
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    // Before abort: it would wait for nothing of ours, but the memory goes with it.
     self.expect(come[0] == -1, "the wait is over");
     self.ok(pkcommCommAbort(std::exchange(self.comm, nullptr)), "abort");
     self.expect(cudaStreamSynchronize(self.stream) == cudaSuccess, "synchronize");

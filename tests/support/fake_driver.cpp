@@ -256,6 +256,10 @@ CUresult cuCtxGetDevice(CUdevice* device) {
   });
 }
 
+CUresult cuCtxSynchronize() {
+  return call("cuCtxSynchronize", kNeedsContext, [](FakeState&) { return CUDA_SUCCESS; });
+}
+
 }  // namespace fake_cuda
 
 FakeDriver::FakeDriver(FakeOptions options) : state_(std::make_unique<FakeState>(std::move(options))) {

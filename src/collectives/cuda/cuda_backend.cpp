@@ -179,6 +179,7 @@ void CudaBackend::finish() {
 Status CudaBackend::complete(pkcommDeviceView_t& view) const {
   view.verdict = link_.verdict;
   view.deadline_ns = link_.deadline_ns;
+  lent_.store(true, std::memory_order_relaxed);
   return {};
 }
 
@@ -205,6 +206,11 @@ void CudaBackend::abort() {
 
 void CudaBackend::leave() {
   finish();
+  if (lent_.load(std::memory_order_relaxed)) {
+    // Kernels of the caller's may use the memory that goes away; nothing tells where they run.
+    const auto scope = device_.enter();
+    if (scope.ok()) log_if_failed(cuda::check(driver_.cuCtxSynchronize(), "cuCtxSynchronize"));
+  }
   // Behind all that this rank has published: who sees the word has seen everything else.
   const std::uint64_t left = 1;
   ControlBlock* const own = options_.view.control(rank());

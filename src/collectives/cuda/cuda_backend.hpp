@@ -79,7 +79,8 @@ class CudaBackend final : public Backend {
   HostWords* words_ = nullptr;
   DeviceLink link_;
   StreamOrder order_;
-  CUstream side_ = nullptr;  // for groups in which another rank has the caller's stream
+  CUstream side_ = nullptr;                // for groups in which another rank has the caller's stream
+  mutable std::atomic<bool> lent_{false};  // to kernels of the caller's
   mutable std::atomic<bool> failed_{false};
   mutable std::atomic<std::int64_t> looked_ms_{0};
   mutable std::mutex mutex_;

@@ -28,6 +28,7 @@
   X(cuCtxPushCurrent, 4000, kRequired)                   \
   X(cuCtxPopCurrent, 4000, kRequired)                    \
   X(cuCtxGetDevice, 2000, kRequired)                     \
+  X(cuCtxSynchronize, 2000, kRequired)                   \
   X(cuMemGetAllocationGranularity, 10020, kRequired)     \
   X(cuMemCreate, 10020, kRequired)                       \
   X(cuMemRelease, 10020, kRequired)                      \
