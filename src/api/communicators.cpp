@@ -80,26 +80,25 @@ extern "C" pkcommResult_t pkcommCommInitAll(pkcommComm_t* comms, int ndevices, c
     PK_TRY(api::require(comms != nullptr, "comms is null"));
     PK_TRY(require_size(ndevices, "ndevices"));
     PK_ASSIGN(const pkcommUniqueId id, bootstrap::create_unique_id());
-    std::vector<pkcommResult_t> results(static_cast<std::size_t>(ndevices), pkcommSuccess);
-    std::vector<std::string> texts(results.size());
+    std::vector<Status> results(static_cast<std::size_t>(ndevices));
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ndevices; ++rank) {
       threads.emplace_back([&, rank] {
         pkcommConfig_t config = PKCOMM_CONFIG_INITIALIZER;
         config.device = devices != nullptr ? devices[rank] : rank;
-        const auto i = static_cast<std::size_t>(rank);
-        results[i] = pkcommCommInitRankConfig(&comms[rank], ndevices, id, rank, &config);
-        texts[i] = pkcommGetLastError(nullptr);
+        const pkcommResult_t result = pkcommCommInitRankConfig(&comms[rank], ndevices, id, rank, &config);
+        if (result != pkcommSuccess) {
+          results[static_cast<std::size_t>(rank)] = Status(result, pkcommGetLastError(nullptr));
+        }
       });
     }
     for (std::thread& thread : threads) thread.join();
-    Status first;
-    for (std::size_t i = 0; i < results.size() && first.ok(); ++i) first = Status(results[i], texts[i]);
-    for (int rank = 0; !first.ok() && rank < ndevices; ++rank) {
+    const Status cause = cause_of(results);
+    for (int rank = 0; !cause.ok() && rank < ndevices; ++rank) {
       (void)api::end_handle(comms[rank], true);
       comms[rank] = nullptr;
     }
-    return first;
+    return cause;
   });
 }
 

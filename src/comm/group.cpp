@@ -1,6 +1,7 @@
 // Ends of groups: starts of communicators first, then all work at once, each rank's transfers as one.
 #include "comm/group.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <thread>
@@ -27,6 +28,17 @@ Status check_self(const std::vector<Transfer>& transfers, int self) {
 }
 
 }  // namespace
+
+Status cause_of(std::span<const Status> results) {
+  const auto failed = [](const Status& status) { return !status.ok(); };
+  const auto of_itself = [&](const Status& status) {
+    return failed(status) && status.code() != pkcommAborted && status.code() != pkcommRemoteError &&
+           status.code() != pkcommTimeout;
+  };
+  auto found = std::find_if(results.begin(), results.end(), of_itself);
+  if (found == results.end()) found = std::find_if(results.begin(), results.end(), failed);
+  return found == results.end() ? Status() : *found;
+}
 
 Group* Group::open() { return current; }
 
@@ -83,7 +95,7 @@ Status Group::finish() {
       }
     }
     for (std::thread& thread : threads) thread.join();
-    for (const Status& status : results) PK_TRY(status);
+    PK_TRY(cause_of(results));
   }
   if (launches_.size() == 1) {
     Backend* const backend = launches_.front().backend;

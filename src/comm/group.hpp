@@ -3,12 +3,17 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/status.hpp"
 #include "collectives/backend.hpp"
 
 namespace pkcomm {
+
+/// Of the results of ranks that started together the first that is a failure of its own: the others were aborted because of
+/// it or waited in vain. Success where there is no failure.
+Status cause_of(std::span<const Status> results);
 
 class Group {
  public:

@@ -49,8 +49,8 @@ Result<Settings> Settings::resolve(const pkcommConfig_t* config) {
     return variable ? static_cast<int>(*variable) : value != PKCOMM_UNDEFINED ? value : otherwise;
   };
   settings.min_ctas = ctas(given.min_ctas, environment::get_if_set<Var::kMinCtas>(), 1);
-  const auto platform = Platform::get();  // joining tells why where there is none
-  const bool on_gpu = platform.ok() && platform.value()->kind() == PlatformKind::kCuda;
+  PK_ASSIGN(Platform* const platform, Platform::get());
+  const bool on_gpu = platform->kind() == PlatformKind::kCuda;
   settings.max_ctas = ctas(given.max_ctas, environment::get_if_set<Var::kMaxCtas>(),
                            std::max(on_gpu ? kMostCtasOnGpu : kMaxCtas, settings.min_ctas));
   if (settings.min_ctas < 1 || settings.min_ctas > kMaxCtas)
@@ -61,8 +61,8 @@ Result<Settings> Settings::resolve(const pkcommConfig_t* config) {
   if (given.device != PKCOMM_UNDEFINED) {
     if (given.device < 0) return out_of_range("device", given.device, "0 and up");
     settings.device = given.device;
-  } else if (platform.ok()) {
-    PK_ASSIGN(const int current, platform.value()->current_device());
+  } else {
+    PK_ASSIGN(const int current, platform->current_device());
     if (current >= 0) settings.device = current;
   }
   if (given.name != nullptr) settings.name = given.name;

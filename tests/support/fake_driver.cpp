@@ -88,10 +88,7 @@ CUresult cuGetErrorString(CUresult error, const char** text) {
 CUresult cuInit(unsigned) {
   if (installed == nullptr) return CUDA_ERROR_DEINITIALIZED;
   const std::lock_guard lock(installed->mutex);
-  if (++installed->calls == installed->fail_at) {
-    installed->failed_call = "cuInit";
-    return installed->fail_with;
-  }
+  if (installed->fails("cuInit")) return installed->fail_with;
   installed->initialized = installed->options.init_result == CUDA_SUCCESS;
   return installed->options.init_result;
 }
@@ -287,6 +284,16 @@ std::size_t FakeDriver::calls() const {
 void FakeDriver::fail_call(std::size_t n, CUresult result) {
   const std::lock_guard lock(state_->mutex);
   state_->fail_at = state_->calls + n;
+  state_->fail_at_of_name = 0;
+  state_->fail_with = result;
+  state_->failed_call.clear();
+}
+
+void FakeDriver::fail_call(const std::string& name, std::size_t n, CUresult result) {
+  const std::lock_guard lock(state_->mutex);
+  state_->fail_at = 0;
+  state_->fail_name = name;
+  state_->fail_at_of_name = state_->calls_by_name[name] + n;
   state_->fail_with = result;
   state_->failed_call.clear();
 }
@@ -294,6 +301,11 @@ void FakeDriver::fail_call(std::size_t n, CUresult result) {
 std::string FakeDriver::failed_call() const {
   const std::lock_guard lock(state_->mutex);
   return state_->failed_call;
+}
+
+std::map<std::string, std::size_t> FakeDriver::calls_by_name() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->calls_by_name;
 }
 
 std::map<std::string, int> FakeDriver::lookups() const {
@@ -326,6 +338,16 @@ std::vector<std::string> FakeDriver::live() const {
 std::vector<FakeLaunch> FakeDriver::launches() const {
   const std::lock_guard lock(state_->mutex);
   return state_->launches;
+}
+
+FakeThread FakeDriver::thread() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->thread();
+}
+
+void FakeDriver::make_current(CUcontext context) {
+  const std::lock_guard lock(state_->mutex);
+  state_->thread().contexts.assign(1, context);
 }
 
 void FakeDriver::begin_capture(CUstream stream) {

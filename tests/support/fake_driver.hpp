@@ -23,6 +23,12 @@ namespace pkcomm::test {
 
 struct FakeState;
 
+struct FakeThread {
+  std::vector<CUcontext> contexts{};  // the last one is current
+  CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  bool operator==(const FakeThread&) const = default;
+};
+
 struct FakeLaunch {
   std::string kernel{};
   int device = 0;
@@ -61,15 +67,23 @@ class FakeDriver {
   /// Lets the n-th call from now (1: the next) fail. A call that gives something back does so all the same and fails
   /// afterwards, as a driver's does that reports another call's fault.
   void fail_call(std::size_t n, CUresult result);
+  /// The same for the n-th call of one function.
+  void fail_call(const std::string& name, std::size_t n, CUresult result);
   /// The name of the call that failed so; empty while none has.
   std::string failed_call() const;
 
+  /// How often each function was called.
+  std::map<std::string, std::size_t> calls_by_name() const;
   /// How often each function was looked up.
   std::map<std::string, int> lookups() const;
   std::vector<std::string> faults() const;
   /// What is not given back: "2 mappings", ...; empty when all is.
   std::vector<std::string> live() const;
   std::vector<FakeLaunch> launches() const;
+
+  /// The calling thread's state, seen and set without a call.
+  FakeThread thread() const;
+  void make_current(CUcontext context);
 
   /// Until end_capture(), `stream` is captured in the mode that restricts all threads; what is put on it is not run.
   void begin_capture(CUstream stream);

@@ -19,10 +19,6 @@
 namespace pkcomm::test {
 
 struct FakeState {
-  struct Thread {
-    std::vector<CUcontext> contexts;  // the last one is current
-    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-  };
   struct Allocation {
     int descriptor;
     std::size_t bytes;
@@ -65,9 +61,16 @@ struct FakeState {
     faults.push_back(std::move(what));
     return result;
   }
-  Thread& thread() { return threads[std::this_thread::get_id()]; }
+  /// Counts a call of `name`; whether it is to fail.
+  bool fails(const char* name) {
+    const bool its_turn = ++calls == fail_at;
+    const bool named = ++calls_by_name[name] == fail_at_of_name && fail_name == name;
+    if (its_turn || named) failed_call = name;
+    return its_turn || named;
+  }
+  FakeThread& thread() { return threads[std::this_thread::get_id()]; }
   CUcontext current() {
-    const Thread& mine = thread();
+    const FakeThread& mine = thread();
     return mine.contexts.empty() ? nullptr : mine.contexts.back();
   }
   /// The device of the current context, which is one.
@@ -84,13 +87,16 @@ struct FakeState {
   std::map<std::string, int> lookups;
   std::vector<std::string> faults;
   std::size_t calls = 0;
+  std::map<std::string, std::size_t> calls_by_name;
   std::size_t fail_at = 0;
+  std::string fail_name;
+  std::size_t fail_at_of_name = 0;
   CUresult fail_with = CUDA_SUCCESS;
   std::string failed_call;
   bool initialized = false;
 
   std::uintptr_t next_handle = 0x1000;
-  std::map<std::thread::id, Thread> threads;
+  std::map<std::thread::id, FakeThread> threads;
   std::map<int, int> retained;  // primary contexts: device, how often
   std::map<CUcontext, int> contexts;
   std::map<CUmemGenericAllocationHandle, Allocation> allocations;
@@ -127,11 +133,8 @@ CUresult call(const char* name, unsigned traits, Body body) {
   std::function<void()> afterwards;
   const auto locked = [&]() -> CUresult {
     const std::lock_guard lock(state.mutex);
-    const bool fails = ++state.calls == state.fail_at;
-    if (fails) {
-      state.failed_call = name;
-      if ((traits & kReleases) == 0) return state.fail_with;
-    }
+    const bool fails = state.fails(name);
+    if (fails && (traits & kReleases) == 0) return state.fail_with;
     if (!state.initialized)
       return state.fault(std::string(name) + " before cuInit", CUDA_ERROR_NOT_INITIALIZED);
     if ((traits & kNeedsContext) != 0 && state.current() == nullptr) {

@@ -60,8 +60,12 @@ Status CudaBackend::prepare() {
 }
 
 CudaBackend::~CudaBackend() {
-  const auto scope = device_.enter();
-  if (!scope.ok()) return;
+  const auto relaxed = RelaxedCapture::enter(driver_);
+  log_if_failed(relaxed.status());
+  const auto current = CurrentContext::enter(driver_, device_.context());
+  // Out of a context that cannot be entered nothing can be given back.
+  log_if_failed(current.status());
+  if (!current.ok()) return;
   order_.destroy();
   if (side_ != nullptr) log_if_failed(cuda::check(driver_.cuStreamDestroy(side_), "cuStreamDestroy"));
   if (words_ != nullptr) log_if_failed(cuda::check(driver_.cuMemFreeHost(words_), "cuMemFreeHost"));
@@ -85,23 +89,34 @@ Status CudaBackend::launch_group(std::vector<Launch> group) {
     PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
     PK_TRY(backend->order_.join(stream, backend->side_));
   }
-  for (const Launch& launch : group) {
-    auto* const backend = static_cast<CudaBackend*>(launch.backend);
-    const CUstream stream = native(launch.stream);
-    PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
-    PK_TRY(backend->put(launch, beside.contains({backend, stream}) ? backend->side_ : stream));
-  }
+  const auto put_all = [&]() -> Status {
+    for (const Launch& launch : group) {
+      auto* const backend = static_cast<CudaBackend*>(launch.backend);
+      const CUstream stream = native(launch.stream);
+      PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
+      PK_TRY(backend->put(launch, beside.contains({backend, stream}) ? backend->side_ : stream));
+    }
+    return {};
+  };
+  const auto join = [&](CudaBackend& backend, CUstream stream) -> Status {
+    PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend.device_.context()));
+    return backend.order_.join(backend.side_, stream);
+  };
+  Status status = put_all();
+  // Also where a launch has failed: who waits for the stream waits for all that went beside it.
   for (const auto& [backend, stream] : beside) {
-    PK_ASSIGN(const auto current, CurrentContext::enter(driver_, backend->device_.context()));
-    PK_TRY(backend->order_.join(backend->side_, stream));
+    Status joined = join(*backend, stream);
+    if (status.ok()) status = std::move(joined);
   }
-  return {};
+  return status;
 }
 
 Status CudaBackend::put(const Launch& launch, CUstream stream) {
   PK_TRY(order_.before(stream));
-  PK_TRY(std::visit([&](const auto& work) { return run(work, stream); }, launch.work));
-  return order_.after(stream);
+  Status status = std::visit([&](const auto& work) { return run(work, stream); }, launch.work);
+  // Also behind a part of the work, where the rest has failed: the end of the communicator waits for it.
+  Status recorded = order_.after(stream);
+  return status.ok() ? recorded : status;
 }
 
 Status CudaBackend::run(const CollectiveWork& work, CUstream stream) {
@@ -173,7 +188,8 @@ Status CudaBackend::start(int kernel, int ctas, int threads, CUstream stream, co
 
 void CudaBackend::finish() {
   const auto scope = device_.enter();
-  if (scope.ok()) log_if_failed(order_.drain());
+  Status ended = scope.ok() ? order_.drain() : scope.status();
+  if (!ended.ok()) remember(std::move(ended));
 }
 
 Status CudaBackend::complete(pkcommDeviceView_t& view) const {

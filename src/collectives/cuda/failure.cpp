@@ -58,7 +58,10 @@ Status CudaBackend::look() {
 void CudaBackend::look_for_poison() const {
   // A rank whose kernels all ended well hears of its peers' failures by their poison alone.
   looked_ms_.store(milliseconds(), std::memory_order_relaxed);
-  const auto poison = copy_of<std::uint64_t>(&options_.view.control(rank())->poison);
+  std::uint64_t poison = 0;
+  const auto* const word = reinterpret_cast<const std::byte*>(&options_.view.control(rank())->poison);
+  // Where the device tells no more, that is the failure: a kernel's fault, of any communicator, ends its whole context.
+  if (Status read = device_.read(&poison, word, sizeof poison); !read.ok()) return remember(std::move(read));
   if (poison != 0) remember(words_of_poison(split(poison).result, split(poison).rank));
 }
 
