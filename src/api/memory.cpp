@@ -36,8 +36,10 @@ extern "C" pkcommResult_t pkcommHeapPeerPointer(pkcommComm_t comm, const void* p
 extern "C" pkcommResult_t pkcommCommGetDeviceView(pkcommComm_t comm, pkcommDeviceView_t* view) {
   return api::boundary(comm, [&](const Communicator& communicator) -> Status {
     PK_TRY(api::require(view != nullptr, "view is null"));
-    PK_TRY(api::require(view->size >= sizeof view->size, "view.size is " + std::to_string(view->size) +
-                                                             "; set it to sizeof(pkcommDeviceView_t)"));
+    if (view->size < sizeof view->size) {
+      return Status(pkcommInvalidArgument,
+                    "view.size is " + std::to_string(view->size) + "; set it to sizeof(pkcommDeviceView_t)");
+    }
     PK_ASSIGN(pkcommDeviceView_t all, communicator.device_view());
     all.size = view->size;
     std::memcpy(view, &all, std::min(view->size, sizeof all));
