@@ -2,7 +2,8 @@
 // whichever call of the driver fails, it is named, nothing hangs or leaks, and the next communicator works.
 //
 // The fake runs no kernels. A process chooses its platform and loads its kernels once, so each life is a child's. The
-// driver itself is started before it begins (cuda_driver.cpp): what it then says holds for the process.
+// driver itself is started before it begins (cuda_driver.cpp): what it then says holds for the process. One file, since its
+// cases are one life, seen to succeed and to fail.
 #include <algorithm>
 #include <array>
 #include <filesystem>

@@ -1,5 +1,6 @@
 // The CUDA platform on a fake driver: devices, the life of shareable memory, streams and kernels, and that nothing leaks
-// and nothing of the caller's changes whichever call fails.
+// and nothing of the caller's changes whichever call fails. One file, since every case rests on the same driver, devices and
+// count of what is kept.
 #include <fcntl.h>
 #include <unistd.h>
 
