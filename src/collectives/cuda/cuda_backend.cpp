@@ -112,10 +112,10 @@ Status CudaBackend::launch_group(std::vector<Launch> group) {
 }
 
 Status CudaBackend::put(const Launch& launch, CUstream stream) {
-  PK_TRY(order_.before(stream));
+  PK_ASSIGN(const StreamOrder::Place place, order_.before(stream));
   Status status = std::visit([&](const auto& work) { return run(work, stream); }, launch.work);
   // Also behind a part of the work, where the rest has failed: the end of the communicator waits for it.
-  Status recorded = order_.after(stream);
+  Status recorded = order_.after(place);
   return status.ok() ? recorded : status;
 }
 

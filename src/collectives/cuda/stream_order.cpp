@@ -20,31 +20,34 @@ void StreamOrder::destroy() {
   }
 }
 
-Result<StreamOrder::Place> StreamOrder::place_of(CUstream stream) {
+Result<StreamOrder::Place> StreamOrder::place_of(CUstream stream) const {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t capture = 0;
   PK_TRY(check(driver_->cuStreamGetCaptureInfo(stream, &status, &capture, nullptr, nullptr, nullptr),
                "cuStreamGetCaptureInfo"));
   // A stream that is being captured may not be asked for its id, but is there until the capture ends.
   if (status != CU_STREAM_CAPTURE_STATUS_NONE) {
-    return Place{&captured_, reinterpret_cast<std::uintptr_t>(stream), capture};
+    return Place{stream, reinterpret_cast<std::uintptr_t>(stream), capture};
   }
-  Place place{&direct_, 0, 0};
-  PK_TRY(check(driver_->cuStreamGetId(stream, &place.stream), "cuStreamGetId"));
+  Place place{stream, 0, 0};
+  PK_TRY(check(driver_->cuStreamGetId(stream, &place.id), "cuStreamGetId"));
   return place;
 }
 
-Status StreamOrder::before(CUstream stream) {
+Result<StreamOrder::Place> StreamOrder::before(CUstream stream) {
   PK_ASSIGN(const Place place, place_of(stream));
-  const Trail& trail = *place.trail;
-  if (!trail.used || trail.stream == place.stream || trail.capture != place.capture) return {};
-  return check(driver_->cuStreamWaitEvent(stream, trail.event, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+  const Trail& trail = trail_of(place);
+  if (trail.used && trail.stream != place.id && trail.capture == place.capture) {
+    PK_TRY(
+        check(driver_->cuStreamWaitEvent(stream, trail.event, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent"));
+  }
+  return place;
 }
 
-Status StreamOrder::after(CUstream stream) {
-  PK_ASSIGN(const Place place, place_of(stream));
-  PK_TRY(check(driver_->cuEventRecord(place.trail->event, stream), "cuEventRecord"));
-  *place.trail = {place.trail->event, place.stream, place.capture, true};
+Status StreamOrder::after(const Place& place) {
+  Trail& trail = trail_of(place);
+  PK_TRY(check(driver_->cuEventRecord(trail.event, place.stream), "cuEventRecord"));
+  trail = {trail.event, place.id, place.capture, true};
   return {};
 }
 

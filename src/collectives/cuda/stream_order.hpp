@@ -14,9 +14,15 @@ class StreamOrder {
   Status create(const Driver& driver);
   void destroy();
 
+  /// What is to be known of a stream while it is there.
+  struct Place {
+    CUstream stream;
+    unsigned long long id;
+    unsigned long long capture;  // of the graph that is being captured; 0: none
+  };
   /// Before work goes to `stream`, and right behind it.
-  Status before(CUstream stream);
-  Status after(CUstream stream);
+  Result<Place> before(CUstream stream);
+  Status after(const Place& place);
   /// `to` goes on behind all that `from` has been given.
   Status join(CUstream from, CUstream to);
   /// Until the work that went to streams directly, not into a graph, has ended.
@@ -30,11 +36,8 @@ class StreamOrder {
     unsigned long long capture = 0;  // of the graph that was being captured
     bool used = false;
   };
-  struct Place {
-    Trail* trail;
-    unsigned long long stream, capture;
-  };
-  Result<Place> place_of(CUstream stream);
+  Result<Place> place_of(CUstream stream) const;
+  Trail& trail_of(const Place& place) { return place.capture == 0 ? direct_ : captured_; }
 
   const Driver* driver_ = nullptr;
   Trail direct_, captured_;
