@@ -104,7 +104,8 @@ __device__ inline void copy_block(void* to, const void* from, std::uint64_t byte
 }
 
 /// 8 bytes that arrive together with their tag, in one access: no signal is needed. `packet`: 16 bytes of symmetric memory,
-/// aligned to them, in which a tag has not been used before; see pkcommHeapAlloc for how to begin.
+/// aligned to them. Whoever reads it must not find this tag there before: use each tag once, and clear the packets at their
+/// owner, and let everybody know, before the first.
 __device__ __forceinline__ void put_packet(void* packet, std::uint64_t data, std::uint64_t tag) {
   ptx::store_packet(packet, data, tag);
 }

@@ -21,7 +21,9 @@ TEST_CASE("one thread drives all ranks of a process in a group", "[conformance]"
     REQUIRE(pkcommStreamCreate(&streams[rank]) == pkcommSuccess);
   }
   pkcommComm_t comms[kRanks];
-  REQUIRE(pkcommCommInitAll(comms, kRanks, devices.data()) == pkcommSuccess);
+  // Null means devices 0, 1, 2, ...: the same where there are that many.
+  const bool by_number = !on_cuda() || (!one_stream && device_count() >= kRanks);
+  REQUIRE(pkcommCommInitAll(comms, kRanks, by_number ? nullptr : devices.data()) == pkcommSuccess);
   for (int round = 0; round < 50; ++round) {
     Visible<int> in(kRanks), out(kRanks);
     REQUIRE(pkcommGroupStart() == pkcommSuccess);

@@ -200,11 +200,11 @@ Status CudaBackend::complete(pkcommDeviceView_t& view) const {
 }
 
 void CudaBackend::rule(pkcommResult_t result, int rank) {
-  // The first ruling stays. Release: nothing is published with it, but it must not be late.
+  // The first ruling stays. Relaxed: nothing is published with it.
   std::uint64_t none = 0;
   __atomic_compare_exchange_n(&words_->verdict, &none,
                               static_cast<std::uint64_t>(result) << 32 | static_cast<std::uint32_t>(rank + 1),
-                              false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+                              false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 void CudaBackend::rank_died(int rank) { rule(pkcommRemoteError, rank); }
